@@ -20,7 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cucumber/godog"
 	"golang.org/x/crypto/bcrypt"
 
 	"ingot/features/internal/rig"
@@ -44,33 +43,6 @@ type adminAccess struct {
 	site     string // the Host header, "" = as it should be
 	from     string // where it is asked from, "" = wherever
 	dir      string // of the files
-}
-
-func defineAccess(sc *godog.ScenarioContext) {
-	const text = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the admin listener is reached from other machines$`:                                 reachedByAll,
-		`^the admin listener is reached from other machines, over TLS, by user ` + text + `$`: reachedByUser,
-		`^a proxy names the users of the admin listener$`:                                     reachedByProxy,
-		`^metrics are for everybody$`:                                                         metricsForAll,
-		`^Ingot does not start, and says ` + text + `$`:                                       startsNot,
-		`^whoever asks on this machine sees the fleet$`:                                       anybodySees,
-		`^a browser that asks under the name of another site is refused$`:                     rebindingRefused,
-		`^"ingot status" of ` + text + ` shows the fleet$`:                                    userSees,
-		`^"ingot status" of ` + text + ` shows the fleet, and the other certificate$`:         userSeesOther,
-		`^"ingot status" of (?:` + text + `|nobody) is told: ` + text + `$`:                   userTold,
-		`^whoever asks learns that Ingot is ready$`:                                           anybodyLearnsReady,
-		`^whoever asks for the metrics is refused$`:                                           metricsRefused,
-		`^whoever asks sees the metrics$`:                                                     metricsSeen,
-		`^the users are ` + text + `$`:                                                        usersAre,
-		`^the users get passwords that are hashed by MD5$`:                                    usersByMD5,
-		`^the metrics say that the users cannot be used$`:                                     usersUnusable,
-		`^the certificate is (broken|another)$`:                                               changeCertificate,
-		`^` + text + ` sees the fleet through the proxy$`:                                     seesThroughProxy,
-		`^who names ` + text + ` without the proxy is refused$`:                               namedWithoutProxy,
-	} {
-		sc.Step(expression, do)
-	}
 }
 
 func (w *site) adminSettings() string {

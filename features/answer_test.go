@@ -65,10 +65,6 @@ func logSays(ctx context.Context, want string) error {
 	})
 }
 
-func ingotSays(ctx context.Context, server, want string) error {
-	return explainSays(ctx, "server", server, want)
-}
-
 func metricsSayUnpublished(ctx context.Context) error {
 	w := siteOf(ctx)
 	return rig.Within(patience, func() error {

@@ -66,6 +66,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b.readsTheGuardsLine(w)
 	b.survivesARestart(w)
 	b.hasNoBarriers()
+	b.showsALargeFleet(w)
 }
 
 func (w *site) removeEndpoints() error {
@@ -271,6 +272,31 @@ func (b *browser) hasNoBarriers() {
 		b.open("/")
 		b.await(fmt.Sprintf("nothing is cut off at %d pixels", width), `document.documentElement.scrollWidth <= window.innerWidth`)
 		b.keepPicture(fmt.Sprintf("fleet-%d", width))
+	}
+}
+
+// showsALargeFleet reads the list of 2,000 more claims, which no server fits.
+func (b *browser) showsALargeFleet(w *site) {
+	var file strings.Builder
+	for n := range 2000 {
+		fmt.Fprintf(&file, "---\napiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: many-%04d}\n"+
+			"spec: {power: \"On\", image: \"oci:/images/none\", serverSelector: {matchLabels: {rack: r9}}}\n", n)
+	}
+	_, err := w.repo.Commit(map[string]string{"claims/many.yaml": file.String()}, "add many claims")
+	b.must(err)
+	b.must(w.eventually(b.site, func(s summary) error {
+		_, err := claimIn(s, "many-1999")
+		return err
+	}))
+	for _, scheme := range []string{"light", "dark"} {
+		b.wear(scheme)
+		for _, width := range []int64{360, 1280, 2560} {
+			b.do("set the size of its window", chromedp.EmulateViewport(width, 900))
+			b.open("/claims?q=many-1999")
+			b.await("one of many claims is found", `document.querySelectorAll("#rows tbody tr").length === 1`)
+			b.open("/claims")
+			b.await(fmt.Sprintf("nothing is cut off at %d pixels", width), `document.documentElement.scrollWidth <= window.innerWidth`)
+		}
 	}
 }
 

@@ -115,21 +115,6 @@ func run(t *testing.T, store storeKind) {
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)
 			defineSteps(sc)
-			defineChoices(sc)
-			defineLaws(sc)
-			defineTenants(sc)
-			defineMACs(sc)
-			defineSigning(sc)
-			defineForge(sc)
-			definePage(sc)
-			defineAccess(sc)
-			defineAPI(sc)
-			definePlans(sc)
-			defineConnections(sc)
-			defineDevices(sc)
-			defineInstalls(sc)
-			defineReplays(sc)
-			defineTruth(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

@@ -130,12 +130,5 @@ func emptyRepository(ctx context.Context) error {
 }
 
 func rewriteHistory(ctx context.Context, claim string) error {
-	w := siteOf(ctx)
-	files, err := w.repo.ReadBranch(gitBranch)
-	if err != nil {
-		return err
-	}
-	delete(files, claimPath(claim))
-	_, err = w.repo.ForcePush(files, "begin anew")
-	return err
+	return siteOf(ctx).anew(func(files map[string]string) { delete(files, claimPath(claim)) })
 }

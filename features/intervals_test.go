@@ -14,7 +14,7 @@ import (
 // intervals are how often Ingot looks at the repository and writes the status branch.
 // Ingot that is told of pushes looks at once.
 type intervals struct {
-	git, status string
+	git, status string // "" = the default
 	told        bool
 }
 
@@ -24,7 +24,7 @@ type intervals struct {
 var (
 	hurried = intervals{git: "1s", status: "200ms", told: true}
 	alone   = intervals{git: "200ms", status: "200ms"}
-	usual   = intervals{git: defaults.Git.Interval.String(), status: defaults.Status.Interval.String(), told: true}
+	usual   = intervals{git: defaults.Git.Interval.String(), told: true}
 )
 
 var defaults = config.Default()

@@ -13,33 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/reconcile/report"
 )
-
-func definePage(sc *godog.ScenarioContext) {
-	const (
-		name = `"([^"]*)"`
-		page = `the page of (the fleet|the problems|server "[^"]*"|claim "[^"]*")`
-	)
-	for expression, do := range map[string]any{
-		`^` + page + ` contains "(.*)"$`:                                                pageContains,
-		`^` + page + ` shows server ` + name + ` as ` + name + ` in rack ` + name + `$`: pageShowsInRack,
-		`^` + page + ` shows the line that approves it$`:                                pageApproves,
-		`^` + page + ` has a picture of its boot$`:                                      pageHasBoot,
-		`^` + page + ` has only its own script$`:                                        pageScripts,
-		`^` + page + ` loads nothing from other hosts and sets no cookie$`:              pageIsClosed,
-		`^` + page + ` is refused for another host name$`:                               pageIsOurs,
-		`^the list of the servers that are (\w+) has ` + name + ` alone$`:               listHas,
-		`^a search of 10 kB in the list of servers is refused$`:                         longSearchRefused,
-		`^a search for server ` + name + ` opens its page$`:                             searchOpens,
-		`^a label with a script is committed for server ` + name + `$`:                  commitScriptLabel,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 const script = `<script>alert(1)</script>`
 

@@ -17,11 +17,11 @@ func (w *site) configuration(stateDir string) string {
 	}
 	return fmt.Sprintf(`
 git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: %v%s%s%s%s}
-status: {interval: %s%s}
+status: {branch: status%s}
 power: {restoreWithoutBranch: %v}
 redis: {url: %q%s}
 state: {dir: %q}
-bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+bmc: {%srequestsPerSecond: 1000, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q%s}
 guard: {maxConcurrentPowerOns: 200%s}
 boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s%s, loaderDirs: [%q]%s}
@@ -30,7 +30,7 @@ metadata: {listen: "127.0.0.1:0"}
 admin: {%s}
 secretFiles: %q
 %s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
-		w.intervals.status, w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
+		w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
 		w.probe, w.prefixes(), w.discovery, w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
 		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
 }
@@ -41,6 +41,18 @@ func (w *site) bindingSettings() string {
 		return ""
 	}
 	return fmt.Sprintf(", bindTickets: %q", w.bindTickets)
+}
+
+// tuning are the flags for values that users cannot set.
+func (w *site) tuning() []string {
+	flags := []string{"--poll-interval=1s"}
+	if w.intervals.status != "" {
+		flags = append(flags, "--status-interval="+w.intervals.status)
+	}
+	if w.maxInstalls > 0 {
+		flags = append(flags, fmt.Sprintf("--max-installs=%d", w.maxInstalls))
+	}
+	return flags
 }
 
 func (w *site) stateDir() string { return filepath.Join(w.dir, "state") }
@@ -61,7 +73,7 @@ func (w *site) launch(config, stateDir string) (*program, error) {
 	w.followed = append(w.followed, ledger.Configuration{
 		At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote, Folders: w.folders(),
 	})
-	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
+	p, err := startProgram(w.program, file, w.log, append(w.tuning(), w.arguments...), w.environment)
 	if p != nil {
 		p.access = w.access
 		w.launched = append(w.launched, p)

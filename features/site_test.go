@@ -135,6 +135,7 @@ type site struct {
 	proposal    string        // the clone with a pull request
 	reviews     *reviews      // its comments
 	guard       string        // further settings of the guard
+	maxInstalls int           // 0 = the default
 	discovery   string        // further settings of the discovery
 	unread      bool          // power.restoreWithoutBranch
 	proxy       *connectProxy // that Git is reached by, nil without

@@ -35,20 +35,12 @@ func commitNamedBMC(ctx context.Context, name, whose string) error {
 		uuid = "0b5e55ed-0000-4000-8000-000000000000"
 	}
 	file := strings.Replace(w.bmcFile(name, nil), "spec:\n", "spec:\n  bmcUUID: "+uuid+"\n", 1)
-	commit, err := w.repo.Commit(map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
 }
 
 // commitWithin commits a Server that describes its BMC, of which Git says nothing else.
-func commitWithin(ctx context.Context, name string) error {
+func commitWithin(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
 	host, port, err := net.SplitHostPort(w.bmcs[m.bmc].Addr())
 	if err != nil {
 		return err
@@ -57,18 +49,14 @@ func commitWithin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o := object(model.KindServer, name, nil)
+	o := object(model.KindServer, m.name, nil)
 	spec(o)["bmc"] = map[string]any{
 		"address": host, "bmcSecretRef": map[string]any{"name": m.bmc},
 		"protocol": map[string]any{"name": "Redfish", "scheme": "https", "port": number},
 	}
-	commit, err := w.repo.Commit(map[string]string{
-		serverPath(name): text(o), "secrets/" + m.bmc + ".yaml": text(secretOf(m.bmc)),
-	}, "add server "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{
+		serverPath(m.name): text(o), "secrets/" + m.bmc + ".yaml": text(secretOf(m.bmc)),
+	}, "add server "+m.name)
 }
 
 func removeServer(ctx context.Context, name string) error {
@@ -93,7 +81,12 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 		}
 		files[serverPath(row["SERVER"])] = text(w.servers[row["SERVER"]])
 	}
-	commit, err := w.repo.Commit(files, "change servers")
+	return w.apply(ctx, files, "change servers")
+}
+
+// apply commits files and waits until Ingot applies the commit.
+func (w *site) apply(ctx context.Context, files map[string]string, message string) error {
+	commit, err := w.repo.Commit(files, message)
 	if err != nil {
 		return err
 	}
@@ -294,11 +287,7 @@ func commitRule(ctx context.Context, name, mode string) error {
 	spec(o)["conditions"] = []any{map[string]any{"type": burnInLabel, "requiredStatus": "True"}}
 	spec(o)["enforcementMode"] = mode
 	spec(o)["taint"] = map[string]any{"key": name}
-	commit, err := w.repo.Commit(map[string]string{"rules/" + name + ".yaml": text(o)}, "add rule "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{"rules/" + name + ".yaml": text(o)}, "add rule "+name)
 }
 
 func removeRule(ctx context.Context, name string) error {

@@ -16,12 +16,7 @@ const (
 	squashAgain = 24 * time.Hour
 	// maxKept is how many commits are kept at most, whatever their age.
 	maxKept = 100_000
-	// maxArchives is how many archives of one day there may be.
-	maxArchives = 9
 )
-
-// archivePrefix begins the tags of old heads; a date follows.
-const archivePrefix = "refs/tags/status-archive/"
 
 // squashWhenDue cuts off what is older than StatusOptions.Keep, once a quarter more than
 // that has come together: readers that fetch meet a history written anew as seldom. It
@@ -65,11 +60,6 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	pack, head, err := cutHistory(commits, b.head, b.signer.commit)
 	if err != nil {
 		return oldest, &failure{failureKey, err}
-	}
-	if b.opts.Archive {
-		if err := b.archive(ctx); err != nil {
-			return oldest, fmt.Errorf("archive the old head: %w", err)
-		}
 	}
 	if err := b.moveAtHead(ctx, &packp.Command{Name: b.remote.ref(), Old: b.head, New: head}, pack); err != nil {
 		return oldest, err
@@ -170,7 +160,7 @@ func cutHistory(
 	w := newPackWriter()
 	for i, c := range slices.Backward(commits) {
 		raw := withParent(c.raw, head)
-		if i == len(commits)-1 { // the first one, so that people find the archive
+		if i == len(commits)-1 { // the first one, which names the old head
 			raw = withTrailer(raw, "Squashed: "+was.String())
 		}
 		if raw, head, err = sign(raw); err != nil {
@@ -217,33 +207,6 @@ func withTrailer(raw []byte, trailer string) []byte {
 		separator = "\n\n"
 	}
 	return fmt.Appendf(nil, "%s\n\n%s%s%s\n", header, bytes.TrimRight(text, "\n"), separator, trailer)
-}
-
-// archive makes a tag of the head, named by today.
-func (b *StatusBranch) archive(ctx context.Context) error {
-	session, err := b.remote.receiveSession(ctx)
-	if err != nil {
-		return err
-	}
-	adv, _, err := b.advertised(ctx, session)
-	closeSession(session)
-	if err != nil {
-		return err
-	}
-	name := archivePrefix + b.opts.Clock().UTC().Format(time.DateOnly)
-	for n := 1; n <= maxArchives; n++ {
-		ref := plumbing.ReferenceName(name)
-		if n > 1 {
-			ref = plumbing.ReferenceName(fmt.Sprintf("%s-%d", name, n))
-		}
-		switch there, taken := adv.References[ref.String()]; {
-		case there == b.head:
-			return nil // by an attempt that came no further
-		case !taken:
-			return b.moveAtHead(ctx, &packp.Command{Name: ref, New: b.head}, newPackWriter().bytes())
-		}
-	}
-	return fmt.Errorf("there are %d tags %s already", maxArchives, name)
 }
 
 // moveAtHead asks the server once to move a ref, while the branch is where it is known to be.

@@ -14,7 +14,6 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
-	"ingot/model/must"
 )
 
 const day = 24 * time.Hour
@@ -29,17 +28,17 @@ type aging struct {
 }
 
 // newAging returns one that keeps 8 days, and so is cut after 10.
-func newAging(t *testing.T, url func(*servedRepo) string, archive bool) *aging {
+func newAging(t *testing.T, url func(*servedRepo) string) *aging {
 	t.Helper()
 	a := &aging{t: t, repo: newGitRepo(t), clock: newClock()}
-	a.start(url(a.repo), archive)
+	a.start(url(a.repo))
 	return a
 }
 
-func (a *aging) start(url string, archive bool) {
+func (a *aging) start(url string) {
 	a.t.Helper()
 	b := newStatus(a.t, url, Auth{})
-	b.opts.Clock, b.opts.Keep, b.opts.Archive = a.clock.Now, 8*day, archive
+	b.opts.Clock, b.opts.Keep = a.clock.Now, 8*day
 	a.b = b
 }
 
@@ -73,11 +72,6 @@ func (a *aging) log() []gitserver.Commit {
 	return ok[[]gitserver.Commit](a.t)(a.repo.ReadLog("status"))
 }
 
-func (a *aging) tags() string {
-	a.t.Helper()
-	return ok[string](a.t)(a.repo.Git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"))
-}
-
 func overHTTP(t *testing.T, wrap func(http.Handler) http.Handler) func(*servedRepo) string {
 	return func(r *servedRepo) string { return serveHTTP(t, r, gitserver.HTTPOptions{Wrap: wrap}).URL }
 }
@@ -97,7 +91,7 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 		"on this machine": {overFiles, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAging(t, tc.url, false)
+			a := newAging(t, tc.url)
 			if tc.filter {
 				ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", "true"))
 			}
@@ -125,9 +119,6 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 					t.Errorf("commit %d has another tree: %s", i, trees)
 				}
 			}
-			if tags := a.tags(); tags != "" {
-				t.Errorf("tags %q, want none", tags)
-			}
 			a.pass(2)
 			if n := len(a.log()); n != 11 {
 				t.Errorf("%d commits two days later, want 11: it is cut when a quarter more has come together", n)
@@ -142,7 +133,7 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 
 func TestWithoutKeepTheHistoryIsNeverCut(t *testing.T) {
 	t.Parallel()
-	a := newAging(t, overFiles, true)
+	a := newAging(t, overFiles)
 	a.b.opts.Keep = 0
 	a.pass(15)
 	holds(t, a.repo, a.files(), 15)
@@ -150,7 +141,7 @@ func TestWithoutKeepTheHistoryIsNeverCut(t *testing.T) {
 
 func TestAFleetThatWasIdleForLongKeepsItsLastCommit(t *testing.T) {
 	t.Parallel()
-	a := newAging(t, overFiles, false)
+	a := newAging(t, overFiles)
 	a.pass(3)
 	a.clock.now = a.clock.now.Add(400 * day)
 	a.pass(1)
@@ -163,7 +154,7 @@ func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
 	t.Parallel()
 	for name, filter := range map[string]bool{"from a server that sends commits alone": true, "from another": false} {
 		t.Run(name, func(t *testing.T) {
-			a := newAging(t, overHTTP(t, nil), false)
+			a := newAging(t, overHTTP(t, nil))
 			url := a.b.opts.URL
 			ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)))
 			a.pass(5)
@@ -171,7 +162,7 @@ func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
 			a.clock.now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 			a.pass(1)
 			a.clock.now = today
-			a.start(url, false)
+			a.start(url)
 			a.pass(5)
 			holds(t, a.repo, a.files(), 11)
 			a.pass(4) // by then the five first ones are old
@@ -182,25 +173,10 @@ func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
 	}
 }
 
-func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
-	t.Parallel()
-	a := newAging(t, overFiles, true)
-	a.pass(11)
-	was := a.repo.Head("status")
-	a.pass(1)
-	if want := "status-archive/2026-12-03 " + was; strings.TrimSpace(a.tags()) != want {
-		t.Errorf("tags %q, want %q", a.tags(), want)
-	}
-	holds(t, a.repo, a.files(), 9)
-	if n := strings.TrimSpace(ok[string](t)(a.repo.Git("rev-list", "--count", "refs/tags/status-archive/2026-12-03"))); n != "11" {
-		t.Errorf("the archive has %s commits, want 11", n)
-	}
-}
-
 // Law 6: a cut changes neither what the newest commit says nor whose it is.
 func TestACutKeepsTheMark(t *testing.T) {
 	t.Parallel()
-	a := newAging(t, overFiles, false)
+	a := newAging(t, overFiles)
 	asked := watched(a.b)
 	a.pass(11)
 	other := newStatus(t, a.repo.URL(), Auth{})
@@ -238,7 +214,7 @@ func TestACutLosesAgainstAnotherWriter(t *testing.T) {
 			}
 			h.ServeHTTP(w, r)
 		})
-	}), false)
+	}))
 	a.pass(11)
 	theirs := with(fleet, "README.md", "of another Ingot\n")
 	takeOver := func() {
@@ -263,26 +239,22 @@ func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 			}
 			h.ServeHTTP(w, r)
 		})
-	}), false)
+	}))
 	a.pass(11)
 	lose.Store(true)
 	a.pass(1) // nothing is set back, and nothing foreign
 	holds(t, a.repo, a.files(), 9)
 }
 
-// A server that takes no history written anew is not asked again within a day, and the
-// reports are published all the same. The archive that was made before stays the only one.
+// A server that refuses a rewritten history gets the next attempt a day later. Reports are still published.
 func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	a := newAging(t, overFiles, true)
+	a := newAging(t, overFiles)
 	a.pass(11)
 	ok[string](t)(a.repo.Git("config", "receive.denyNonFastForwards", "true"))
 	a.pass(1)
 	holds(t, a.repo, a.files(), 12)
-	if n := strings.Count(a.tags(), "status-archive/"); n != 1 {
-		t.Errorf("tags:\n%s", a.tags())
-	}
 	ok[string](t)(a.repo.Git("config", "receive.denyNonFastForwards", "false"))
 	a.clock.now = a.clock.now.Add(time.Hour)
 	a.days++
@@ -294,17 +266,6 @@ func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
 	if n := len(a.log()); n > 11 {
 		t.Errorf("%d commits a day later, want it cut", n)
 	}
-	if n := strings.Count(a.tags(), "status-archive/"); n != 2 {
-		t.Errorf("tags:\n%s", a.tags())
-	}
-}
-
-func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
-	t.Parallel()
-	a := newAging(t, overFiles, true)
-	must.Do(t, a.repo.Hook("update", `case "$1" in refs/tags/*) echo "no tags here" >&2; exit 1;; esac`))
-	a.pass(12)
-	holds(t, a.repo, a.files(), 12)
 }
 
 func TestASignatureDoesNotStayOnACommitWrittenAnew(t *testing.T) {

@@ -57,9 +57,7 @@ type StatusOptions struct {
 	SigningKeyFile string
 
 	// Keep is how much of the history is kept: what is older is cut off; 0 = all of it.
-	// Archive has the head that was cut from stay as a tag.
-	Keep    time.Duration
-	Archive bool
+	Keep time.Duration
 
 	// Dir is where the branch is unpacked while it is read; "" is the system's
 	// directory for temporary files. Nothing is kept in it.

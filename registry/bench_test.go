@@ -42,7 +42,7 @@ func benchRegistry(b *testing.B, o Options) *Registry {
 	o.SealKey = testSealKey()
 	r := must.Get(Open(b.Context(), o))(b)
 	b.Cleanup(func() { _ = r.Close() })
-	must.Do(b, r.Lead(b.Context()))
+	must.Do(b, r.AwaitLead(b.Context()))
 	return r
 }
 
@@ -169,7 +169,7 @@ func BenchmarkOffer(b *testing.B) {
 	r := benchRegistry(b, Options{Dir: b.TempDir()})
 	tenThousand(b, r)
 	for b.Loop() {
-		if _, ok := r.Find(uuidOf(77)); !ok {
+		if _, ok := r.Boots.Find(uuidOf(77)); !ok {
 			b.Fatal("no ticket")
 		}
 	}
@@ -261,7 +261,7 @@ func BenchmarkLeases(b *testing.B) {
 			}
 			saveLeases(b, r, leases...)
 			for b.Loop() {
-				if got, err := r.Leases(b.Context()); err != nil || len(got) != len(leases) {
+				if got, err := r.Leases.Leases(b.Context()); err != nil || len(got) != len(leases) {
 					b.Fatal(len(got), err)
 				}
 			}
@@ -275,7 +275,7 @@ func BenchmarkOfferByMAC(b *testing.B) {
 	tenThousand(b, r)
 	save(b, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(77, model.PurposeDiscovery), model.MACByBMC, macOf(77))}})
 	for b.Loop() {
-		if _, ok := r.Find(macOf(77)); !ok {
+		if _, ok := r.Boots.Find(macOf(77)); !ok {
 			b.Fatal("no ticket")
 		}
 	}

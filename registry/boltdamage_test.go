@@ -28,7 +28,7 @@ func boltWith(t *testing.T, dir string) ([]byte, *model.Observed) {
 	}
 	c.Fleet = everything().Fleet
 	save(t, r, c)
-	savePayload(t, r, "t1", large)
+	must.Do(t, r.SavePayload(t.Context(), "t1", model.NewSensitive(large)))
 	want := r.Observed()
 	_ = r.Close()
 	raw := must.Get(os.ReadFile(filepath.Join(dir, store.FileName)))(t)
@@ -78,8 +78,8 @@ func TestADamagedFileIsMovedAside(t *testing.T) {
 			dir := t.TempDir()
 			writeBolt(t, dir, damaged)
 			r := lead(t, Options{Dir: dir})
-			if got := r.Damage(); len(got) != 1 || got[0].Bucket != "" || !errors.Is(got[0], store.ErrDamagedFile) || !r.Empty() {
-				t.Errorf("damage %v, empty %v", got, r.Empty())
+			if got := r.Damage(); len(got) != 1 || got[0].Bucket != "" || !errors.Is(got[0], store.ErrDamagedFile) || !isEmpty(r) {
+				t.Errorf("damage %v, empty %v", got, isEmpty(r))
 			}
 			files := damagedFiles(t, dir)
 			if len(files) != 1 {
@@ -93,8 +93,8 @@ func TestADamagedFileIsMovedAside(t *testing.T) {
 				t.Errorf("after Adopt: %v", r.Damage())
 			}
 			_ = r.Close()
-			if again := lead(t, Options{Dir: dir}); again.Damage() != nil || again.Empty() {
-				t.Errorf("damage %v, empty %v", again.Damage(), again.Empty())
+			if again := lead(t, Options{Dir: dir}); again.Damage() != nil || isEmpty(again) {
+				t.Errorf("damage %v, empty %v", again.Damage(), isEmpty(again))
 			}
 		})
 	}

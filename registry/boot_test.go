@@ -76,14 +76,14 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 			var last model.BootStage
 			for i, stage := range c.notes {
 				minute = i + 1
-				must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")))
+				must.Do(t, r.Boots.Note(t.Context(), rec.Boot.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")))
 				now, _ := r.Observed().Progress["server-0"].Last()
 				if at(now) < at(last) {
 					t.Errorf("the last stage was %s and is %s", last, now)
 				}
 				last = now
 			}
-			holder, _ := r.Find(uuidOf(0))
+			holder, _ := r.Boots.Find(uuidOf(0))
 			if diff := cmp.Diff(progressOf(rec.Boot.Ticket, "192.0.2.7", c.want...), holder.Progress); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
@@ -109,7 +109,7 @@ func TestNoStageIsNotedWithASpentTicket(t *testing.T) {
 				rec := serverRecord(0, model.PurposeClaim)
 				rec.Boot.Ticket.Ended = ended
 				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-				if err := r.Note(t.Context(), rec.Boot.Ticket, stage, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+				if err := r.Boots.Note(t.Context(), rec.Boot.Ticket, stage, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 					t.Errorf("got %v", err)
 				}
 				if p := r.Observed().Progress["server-0"]; p != nil {
@@ -127,19 +127,19 @@ func TestFirmwareIsNoted(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	bios, uefi := model.BootFirmware{Architecture: "amd64"}, model.BootFirmware{Architecture: "amd64", UEFI: true}
 	for range 2 {
-		must.Do(t, errors.Join(r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios), r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi)))
+		must.Do(t, errors.Join(r.Boots.NoteFirmware(t.Context(), rec.Boot.Ticket, bios), r.Boots.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi)))
 	}
 	before := r.Observed()
-	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi); err != nil || r.Observed() != before {
+	if err := r.Boots.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi); err != nil || r.Observed() != before {
 		t.Errorf("what is known is written again, %v", err)
 	}
 	next := serverRecord(0, model.PurposeClaim)
 	next.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
+	if err := r.Boots.NoteFirmware(t.Context(), rec.Boot.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("with the ticket before: %v", err)
 	}
-	must.Do(t, r.Note(t.Context(), next.Boot.Ticket, model.StageDHCP, netip.Addr{}))
+	must.Do(t, r.Boots.Note(t.Context(), next.Boot.Ticket, model.StageDHCP, netip.Addr{}))
 	want := &model.Progress{Ticket: "server-0-2", DHCPAt: now, Firmware: &uefi}
 	if diff := cmp.Diff(want, r.Observed().Progress["server-0"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -157,7 +157,7 @@ func TestClientIsShownOnceItHasAnAddress(t *testing.T) {
 	}{
 		{netip.Addr{}, ""}, {netip.IPv4Unspecified(), ""}, {netip.MustParseAddr("192.0.2.7"), "192.0.2.7"}, {netip.Addr{}, "192.0.2.7"},
 	} {
-		must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, stages[i], c.client))
+		must.Do(t, r.Boots.Note(t.Context(), rec.Boot.Ticket, stages[i], c.client))
 		if got := r.Observed().Progress["server-0"].Client; got != c.want {
 			t.Errorf("%s from %v: client %q, want %q", stages[i], c.client, got, c.want)
 		}

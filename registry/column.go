@@ -8,35 +8,32 @@ import (
 	"ingot/registry/store"
 )
 
-// column is how one bucket's values stand in model.Observed.
+// column maps the values of one bucket to model.Observed.
 type column struct {
 	decode func(raw []byte) (any, error)
-	// get returns the pointer to the named value, or nil. What it points to never
-	// changes.
+	// get returns the pointer to the named value, or nil. The value never changes.
 	get func(o *model.Observed, name string) any
-	// put sets the named value, or deletes it when v is nil.
+	// put sets the named value, or deletes it if v is nil.
 	put func(m *memory, b store.Bucket, name string, v any)
 }
 
-// columns are the buckets whose values mean something to this package; the
-// others are sealed.
+// columns are the buckets with decoded values. The other buckets are sealed.
 var columns = map[store.Bucket]column{
-	store.BucketFleet:        single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
-	store.BucketServer:       lists(column{decode[model.ServerRecord], servers.get, putServer}),
-	store.BucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
-	store.BucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
-	store.BucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
-	store.BucketServerFacts:  mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
-	store.BucketProbe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
-	store.BucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
-	store.BucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
-	store.BucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
-	store.BucketSequence:     single(func(o *model.Observed) *uint64 { return &o.Sequence }),
-	store.BucketMarks:        single(func(o *model.Observed) *model.Marks { return &o.Marks }),
-	store.BucketProgress:     lists(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
-
+	store.BucketFleet:         single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
+	store.BucketServer:        indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers })),
+	store.BucketBMC:           mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
+	store.BucketClaim:         mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
+	store.BucketBMCFacts:      mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
+	store.BucketServerFacts:   mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
+	store.BucketProbe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
+	store.BucketBootState:     mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
+	store.BucketWipe:          mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
+	store.BucketWipeProgress:  mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
+	store.BucketSequence:      single(func(o *model.Observed) *uint64 { return &o.Sequence }),
+	store.BucketMarks:         single(func(o *model.Observed) *model.Marks { return &o.Marks }),
+	store.BucketProgress:      indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
 	store.BucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
-	store.BucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
+	store.BucketEndpointFacts: byAddress(mapped(func(o *model.Observed) *map[string]*model.EndpointFacts { return &o.EndpointFacts })),
 }
 
 func decode[V any](raw []byte) (any, error) {
@@ -44,8 +41,8 @@ func decode[V any](raw []byte) (any, error) {
 	return v, json.Unmarshal(raw, v)
 }
 
-// mapped is the column of a bucket that is a map in model.Observed. Before the
-// first change after a snapshot the map is copied, for the snapshot keeps it.
+// mapped is the column of a bucket that is a map in model.Observed. The first change after a snapshot
+// copies the map, because the snapshot has it too.
 func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
 	get := func(o *model.Observed, name string) any {
 		if v := (*in(o))[K(name)]; v != nil {
@@ -67,8 +64,8 @@ func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
 	return column{decode[V], get, put}
 }
 
-// single is the column of a bucket with one value. Its get returns a copy, for the value
-// in model.Observed is overwritten.
+// single is the column of a bucket with one value. Its get returns a copy, because put overwrites the
+// value in model.Observed.
 func single[V any](in func(*model.Observed) *V) column {
 	get := func(o *model.Observed, _ string) any {
 		v := *in(o)
@@ -82,4 +79,31 @@ func single[V any](in func(*model.Observed) *V) column {
 		*in(&m.state) = value
 	}
 	return column{decode[V], get, put}
+}
+
+// indexed is a column whose values identify servers: the index of servers follows its changes.
+func indexed(c column) column {
+	put := c.put
+	c.put = func(m *memory, b store.Bucket, name string, v any) {
+		server := model.ServerName(name)
+		m.servers.remove(server, m.state.Servers[server], m.state.Progress[server])
+		put(m, b, name, v)
+		m.servers.add(server, m.state.Servers[server], m.state.Progress[server])
+	}
+	return c
+}
+
+// byAddress is the column of endpoint facts: the index of IP addresses follows its changes.
+func byAddress(c column) column {
+	put := c.put
+	c.put = func(m *memory, b store.Bucket, mac string, v any) {
+		if old := m.state.EndpointFacts[mac]; old != nil && m.byIP[old.IP] == mac {
+			delete(m.byIP, old.IP)
+		}
+		put(m, b, mac, v)
+		if f, ok := v.(*model.EndpointFacts); ok && f.IP != "" {
+			m.byIP[f.IP] = mac
+		}
+	}
+	return c
 }

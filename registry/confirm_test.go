@@ -28,7 +28,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 		"another leads with the same number, of a replica that lost who led": {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) {
 			_ = m.Set("{ingot}:lease", "other")
 		}, true},
-		"the lead has ended":        {func(_ *testing.T, _ *miniredis.Miniredis, r *Registry) { r.EndLead() }, true},
+		"the lead has ended":        {func(_ *testing.T, _ *miniredis.Miniredis, r *Registry) { r.Lead.End() }, true},
 		"the store is empty":        {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) { m.FlushAll() }, false},
 		"the store was rolled back": {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) { _ = m.Set("{ingot}:fence", "1") }, false},
 		"the store is something else's": {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) {
@@ -63,7 +63,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 		if err := r.Confirm(t.Context()); err != nil {
 			t.Error(err)
 		}
-		r.EndLead()
+		r.Lead.End()
 		if err := r.Confirm(t.Context()); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("after its end: %v", err)
 		}

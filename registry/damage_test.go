@@ -126,7 +126,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 						(hole.want.Err != nil && !errors.Is(got[0], hole.want.Err)) || got[0].Err == nil {
 						t.Fatalf("got %v, want %v", got, hole.want)
 					}
-					if err := again.SaveLeases(t.Context(), []model.Lease{leaseOf(3)}); err != nil { // which goes on
+					if err := again.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(3)}); err != nil { // which goes on
 						t.Fatal(err)
 					}
 					_ = again.Close()
@@ -183,7 +183,7 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 		before := testutil.ToFloat64(r.metrics.lost)
 		must.Do(t, punched())
 		eventually(t, name, func() bool { return testutil.ToFloat64(r.metrics.lost) == before+1 })
-		eventually(t, "the turn is over", func() bool { return r.Healthy() == nil && len(r.turn) == 0 })
+		eventually(t, "the turn is over", func() bool { return r.Lead.Healthy() == nil && len(r.turn) == 0 })
 		if l, err := loadByTurn(t, r); err != nil || l.Damage != nil || len(l.Contents[store.BucketServer]) != 10 {
 			t.Errorf("%s: %v, %v, %d servers", name, err, l.Damage, len(l.Contents[store.BucketServer]))
 		}
@@ -197,7 +197,7 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 // Something else under a name of ours must not keep us from writing for ever.
 func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 	for _, key := range []string{
-		"fence", "lease", "revision", "feed", "counts", "schema",
+		"fence", "lease", "revision", "feed", "counts", "format",
 		"data:server", "data:fleet", "data:lease", "data:payload",
 	} {
 		t.Run(key, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 			all.Fleet.Sequence++
 			save(t, r, all)
 			if err := errors.Join(
-				r.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}),
+				r.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}),
 				r.SavePayload(t.Context(), "t", model.NewSensitive("x")),
 			); err != nil {
 				t.Error(err)
@@ -225,7 +225,7 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 			want := r.Observed()
 			eventually(t, "it leads and the store is whole", func() bool {
 				l, err := loadByTurn(t, r)
-				return err == nil && r.Leading() && r.Healthy() == nil && l.Damage == nil && !l.Fresh
+				return err == nil && r.Lead.Leading() && r.Lead.Healthy() == nil && l.Damage == nil && !l.Fresh
 			})
 			stop()
 			_ = r.Close()
@@ -270,10 +270,10 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 	want := r.Observed()
 	_ = r.Close()
 	c := s.Client(t)
-	must.Do(t, errors.Join(c.Del(t.Context(), "{ingot}:schema").Err(), c.SAdd(t.Context(), "{ingot}:schema", "x").Err()))
+	must.Do(t, errors.Join(c.Del(t.Context(), "{ingot}:format").Err(), c.SAdd(t.Context(), "{ingot}:format", "x").Err()))
 	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
-	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
-		t.Errorf("schema %q", got)
+	if got := c.Get(t.Context(), "{ingot}:format").Val(); got != "1" {
+		t.Errorf("format %q", got)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	_ = leader.Close()
 	restore()
 	s.Client(t).Del(t.Context(), "{ingot}:lease")
-	must.Do(t, standby.Lead(t.Context()))
+	must.Do(t, standby.AwaitLead(t.Context()))
 	if diff := cmp.Diff(want, standby.Observed()); diff != "" {
 		t.Errorf("the standby (-before +after):\n%s", diff)
 	}

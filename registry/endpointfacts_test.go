@@ -194,7 +194,7 @@ func TestLeasesOfOneCommitSeeEachOther(t *testing.T) {
 	results := make(chan error)
 	for i := range 3 { // each gets the address of the one before
 		l := given(i+2, "10.0.0.1", time.Duration(i)*time.Second)
-		go func() { results <- r.SaveLeases(t.Context(), []model.Lease{l}) }()
+		go func() { results <- r.Leases.SaveLeases(t.Context(), []model.Lease{l}) }()
 		eventually(t, "it waits", func() bool {
 			r.queue.mu.Lock()
 			defer r.queue.mu.Unlock()

@@ -21,18 +21,18 @@ func TestProgressIsNotedOncePerStage(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, stage := range []model.BootStage{model.StageScript, model.StageKernel, model.StageScript, model.StageInitrd, model.StageKernel} {
 		wg.Go(func() {
-			if err := r.Note(t.Context(), rec.Boot.Ticket, stage, client); err != nil {
+			if err := r.Boots.Note(t.Context(), rec.Boot.Ticket, stage, client); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
 	want := &model.Progress{Ticket: rec.Boot.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
-	holder, ok := r.Find(uuidOf(0))
+	holder, ok := r.Boots.Find(uuidOf(0))
 	if diff := cmp.Diff(want, holder.Progress); !ok || diff != "" {
 		t.Errorf("holder %v (-want +got):\n%s", ok, diff)
 	}
-	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
+	if err := r.Boots.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
 		t.Error(err)
 	}
 	if r.Observed().Progress["server-0"].Client != "192.0.2.7" {
@@ -47,8 +47,8 @@ func TestProgressOfASpentTicketIsRefused(t *testing.T) {
 	old, rec := serverRecord(0, model.PurposeClaim), serverRecord(0, model.PurposeClaim)
 	rec.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, model.StageIgnition, netip.Addr{}))
-	if err := r.Note(t.Context(), old.Boot.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+	must.Do(t, r.Boots.Note(t.Context(), rec.Boot.Ticket, model.StageIgnition, netip.Addr{}))
+	if err := r.Boots.Note(t.Context(), old.Boot.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("old ticket: %v", err)
 	}
 	if got := r.Observed().Progress["server-0"].Ticket; got != "server-0-2" {
@@ -87,7 +87,7 @@ func TestOffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			holder, ok := r.Find(c.uuid)
+			holder, ok := r.Boots.Find(c.uuid)
 			got := string(holder.Server)
 			if holder.Ticket != nil {
 				got = holder.Ticket.ID
@@ -99,10 +99,10 @@ func TestOffer(t *testing.T) {
 	}
 	remove(t, r, string(twin.Name), serverBuckets...)
 	remove(t, r, string(oneWay.Name), serverBuckets...)
-	if holder, ok := r.Find(oneWay.UUID); !ok || holder.Server != otherWay.Name {
+	if holder, ok := r.Boots.Find(oneWay.UUID); !ok || holder.Server != otherWay.Name {
 		t.Errorf("after the one with the other byte order is gone: %v %v", holder, ok)
 	}
-	if holder, ok := r.Find(uuidOf(2)); !ok || holder.Ticket.ID != "server-2-1" {
+	if holder, ok := r.Boots.Find(uuidOf(2)); !ok || holder.Ticket.ID != "server-2-1" {
 		t.Errorf("after the twin is gone: %v %v", holder, ok)
 	}
 }
@@ -152,7 +152,7 @@ func TestPinned(t *testing.T) {
 				c.change(rec.Boot.Ticket)
 				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 			}
-			ticket, ok := r.Pinned(c.repository, c.digest)
+			ticket, ok := r.Boots.Pinned(c.repository, c.digest)
 			if ok != c.want || (ticket != nil) != c.want {
 				t.Errorf("got %v, want %v", ok, c.want)
 			}

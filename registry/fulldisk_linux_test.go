@@ -41,7 +41,7 @@ func fillDisk(t *testing.T, dir string) {
 		for n := range 100 {
 			group = append(group, leaseWith(i+n, func(l *model.Lease) { l.Role = model.RoleHost }))
 		}
-		if full = r.SaveLeases(t.Context(), group); full == nil {
+		if full = r.Leases.SaveLeases(t.Context(), group); full == nil {
 			want = append(want, group...)
 		}
 	}

@@ -21,7 +21,7 @@ func TestLeasesOutliveAKill(t *testing.T) {
 	for range killtest.Rounds {
 		acknowledged := killtest.UntilKilled(t, dir, kept)
 		r := lead(t, Options{Dir: dir})
-		got, err := r.Leases(t.Context())
+		got, err := r.Leases.Leases(t.Context())
 		if err != nil || len(got) < acknowledged {
 			t.Fatalf("%d leases of %d, %v", len(got), acknowledged, err)
 		}
@@ -44,12 +44,12 @@ func saveUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	known, err := r.Leases(ctx)
+	known, err := r.Leases.Leases(ctx)
 	if err != nil {
 		return err
 	}
 	for n := len(known); ; n += 2 {
-		if err := r.SaveLeases(ctx, []model.Lease{leaseOf(n), leaseOf(n + 1)}); err != nil {
+		if err := r.Leases.SaveLeases(ctx, []model.Lease{leaseOf(n), leaseOf(n + 1)}); err != nil {
 			return err
 		}
 		fmt.Println(n + 2)

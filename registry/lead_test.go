@@ -27,24 +27,24 @@ func TestWhoLeads(t *testing.T) {
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
-		_ = standby.Lead(ctx)
+		_ = standby.AwaitLead(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-waited })
 	in := func(r *Registry, want LeadState) func() bool {
-		return func() bool { got, _ := r.LeadState(); return got == want }
+		return func() bool { got, _ := r.Lead.State(); return got == want }
 	}
 	eventually(t, "the standby knows who leads", func() bool {
-		state, detail := standby.LeadState()
+		state, detail := standby.Lead.State()
 		holder := s.Client(t).Get(t.Context(), "{ingot}:lease").Val()
 		return state == Follows && strings.HasPrefix(holder, "here/") && detail.Error() == "another ingot leads: "+holder
 	})
-	if state, detail := leader.LeadState(); state != Leads || detail != nil {
+	if state, detail := leader.Lead.State(); state != Leads || detail != nil {
 		t.Errorf("the leader: %s, %v", state, detail)
 	}
 	s.Stop()
 	eventually(t, "the leader says that the store is silent", in(leader, StoreSilent))
 	eventually(t, "the standby says that the store is silent", in(standby, StoreSilent))
-	if _, detail := standby.LeadState(); detail == nil {
+	if _, detail := standby.Lead.State(); detail == nil {
 		t.Error("it does not say why")
 	}
 	s.Start(t)
@@ -64,26 +64,26 @@ func TestLeadStates(t *testing.T) {
 			want:    Leads,
 		},
 		"whose lease has run out": {
-			befalls: func(r *Registry) { r.leaderUntil.Store(&past) },
-			want:    StoreSilent, detail: errLeaseUnsure,
+			befalls: func(r *Registry) { r.Lead.until.Store(&past) },
+			want:    StoreSilent, detail: errNotRenewed,
 		},
 		"whom the store fenced": {
-			befalls: func(r *Registry) { r.recordHealth(store.ErrFenced) },
+			befalls: func(r *Registry) { r.Lead.note(store.ErrFenced) },
 			want:    LeadEnded, detail: ErrLeadershipLost,
 		},
 		"whose store does not answer": {
-			befalls: func(r *Registry) { r.recordHealth(context.DeadlineExceeded) },
+			befalls: func(r *Registry) { r.Lead.note(context.DeadlineExceeded) },
 			want:    StoreSilent, detail: context.DeadlineExceeded,
 		},
 		"whose lead was ended": {
-			befalls: (*Registry).EndLead,
+			befalls: func(r *Registry) { r.Lead.End() },
 			want:    LeadEnded, detail: ErrLeadershipLost,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lead(t, Options{Dir: t.TempDir()})
 			tt.befalls(r)
-			if got, detail := r.LeadState(); got != tt.want || !errors.Is(detail, tt.detail) {
+			if got, detail := r.Lead.State(); got != tt.want || !errors.Is(detail, tt.detail) {
 				t.Errorf("got %s, %v; want %s, %v", got, detail, tt.want, tt.detail)
 			}
 		})
@@ -100,7 +100,7 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 	second := open(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := second.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := second.AwaitLead(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("two leaders: %v", err)
 	}
 	if err := second.Save(t.Context(), Changes{DeleteEndpoints: []string{"bmc-0"}}); !errors.Is(err, store.ErrFenced) {
@@ -109,10 +109,10 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 
 	first.turn <- struct{}{} // the first one hangs
 	m.FastForward(time.Second)
-	must.Do(t, second.Lead(t.Context()))
+	must.Do(t, second.AwaitLead(t.Context()))
 	<-first.turn
-	if second.Fence() <= first.Fence() && first.Fence() != 0 {
-		t.Errorf("fence %d after %d", second.Fence(), first.Fence())
+	if second.Lead.Fence() <= first.Lead.Fence() && first.Lead.Fence() != 0 {
+		t.Errorf("fence %d after %d", second.Lead.Fence(), first.Lead.Fence())
 	}
 	if err := <-firstDone; !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("Run of the first: %v", err)
@@ -120,8 +120,8 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 	if err := first.Save(t.Context(), Changes{DeleteClaims: []model.ClaimName{"default/web"}}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
-	if first.Leading() || !second.Leading() {
-		t.Errorf("leading: first %v, second %v", first.Leading(), second.Leading())
+	if first.Lead.Leading() || !second.Lead.Leading() {
+		t.Errorf("leading: first %v, second %v", first.Lead.Leading(), second.Lead.Leading())
 	}
 	wantObserved(t, second, observed(everything()))
 }
@@ -129,9 +129,9 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 func TestWhoLeadsGoesOnLeading(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		fence := r.Fence()
-		if err := r.Lead(t.Context()); err != nil || r.Fence() != fence || fence == 0 {
-			t.Errorf("fence %d, then %d, %v", fence, r.Fence(), err)
+		fence := r.Lead.Fence()
+		if err := r.AwaitLead(t.Context()); err != nil || r.Lead.Fence() != fence || fence == 0 {
+			t.Errorf("fence %d, then %d, %v", fence, r.Lead.Fence(), err)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	if err := first.Save(t.Context(), Changes{DeleteServers: []model.ServerName{"server-0"}}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("got %v", err)
 	}
-	if first.Fence() != 0 {
+	if first.Lead.Fence() != 0 {
 		t.Error("it still believes to lead")
 	}
 	_ = second.Close()
@@ -169,17 +169,17 @@ func TestOfTwoLeadersWithOneFencingNumberOneEnds(t *testing.T) {
 	client.Set(t.Context(), "{ingot}:fence", before, 0)
 	client.Del(t.Context(), "{ingot}:lease")
 	second := lead(t, o)
-	if first.Fence() != second.Fence() {
-		t.Fatalf("fencing numbers %d and %d", first.Fence(), second.Fence())
+	if first.Lead.Fence() != second.Lead.Fence() {
+		t.Fatalf("fencing numbers %d and %d", first.Lead.Fence(), second.Lead.Fence())
 	}
-	if err := first.RaiseFence(t.Context(), first.Fence()); !errors.Is(err, store.ErrFenced) {
+	if err := first.RaiseFence(t.Context(), first.Lead.Fence()); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the first raised its number: %v", err)
 	}
-	first.setFence(second.Fence())
+	first.Lead.setFence(second.Lead.Fence())
 	if _, done := run(t, first); !errors.Is(<-done, ErrLeadershipLost) {
 		t.Error("the first goes on")
 	}
-	if err := second.keep(t.Context()); err != nil || !second.Leading() {
+	if err := second.keep(t.Context()); err != nil || !second.Lead.Leading() {
 		t.Errorf("the second does not lead: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 	remove(t, leader, "server-0", serverBuckets...)
 	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
 	_ = leader.Close()
-	must.Do(t, standby.Lead(t.Context()))
+	must.Do(t, standby.AwaitLead(t.Context()))
 	save(t, standby, everything())
 }
 
@@ -207,12 +207,12 @@ func TestStandbyWritesALostStoreAgain(t *testing.T) {
 	leader := lead(t, o)
 	save(t, leader, everything())
 	standby := open(t, o)
-	fence := leader.Fence()
+	fence := leader.Lead.Fence()
 	_ = leader.Close()
 	m.FlushAll()
-	must.Do(t, standby.Lead(t.Context()))
-	if standby.Fence() <= fence {
-		t.Errorf("fence %d after %d", standby.Fence(), fence)
+	must.Do(t, standby.AwaitLead(t.Context()))
+	if standby.Lead.Fence() <= fence {
+		t.Errorf("fence %d after %d", standby.Lead.Fence(), fence)
 	}
 	wantObserved(t, standby, observed(everything()))
 	_ = standby.Close()
@@ -234,13 +234,13 @@ func TestRedisGoesAway(t *testing.T) {
 		t.Errorf("save: %v after %v", err, took)
 	}
 	wantObserved(t, r, observed(everything()))
-	eventually(t, "unhealthy", func() bool { return r.Healthy() != nil && !r.Leading() })
+	eventually(t, "unhealthy", func() bool { return r.Lead.Healthy() != nil && !r.Lead.Leading() })
 	// As if the commit had been made and only its answer was lost.
 	r.turn <- struct{}{}
 	s.Start(t)
 	s.Client(t).HSet(t.Context(), "{ingot}:data:claim", "default/late", `{"name":"default/late"}`)
 	<-r.turn
-	eventually(t, "healthy", func() bool { return r.Healthy() == nil && r.Leading() })
+	eventually(t, "healthy", func() bool { return r.Lead.Healthy() == nil && r.Lead.Leading() })
 	eventually(t, "amended", func() bool {
 		return !s.Client(t).HExists(t.Context(), "{ingot}:data:claim", "default/late").Val()
 	})
@@ -250,29 +250,29 @@ func TestRedisGoesAway(t *testing.T) {
 func TestTheFenceIsRaised(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		fence := r.Fence()
-		if err := r.RaiseFence(t.Context(), fence-1); err != nil || r.Fence() != fence {
-			t.Errorf("above a lower one: %d, then %d, %v", fence, r.Fence(), err)
+		fence := r.Lead.Fence()
+		if err := r.RaiseFence(t.Context(), fence-1); err != nil || r.Lead.Fence() != fence {
+			t.Errorf("above a lower one: %d, then %d, %v", fence, r.Lead.Fence(), err)
 		}
-		if err := r.RaiseFence(t.Context(), fence+1000); err != nil || r.Fence() != fence+1001 {
-			t.Errorf("above %d: %d, %v", fence+1000, r.Fence(), err)
+		if err := r.RaiseFence(t.Context(), fence+1000); err != nil || r.Lead.Fence() != fence+1001 {
+			t.Errorf("above %d: %d, %v", fence+1000, r.Lead.Fence(), err)
 		}
 		for _, mad := range []uint64{maxFence + 1, math.MaxUint64} {
-			if err := r.RaiseFence(t.Context(), mad); err == nil || r.Fence() != fence+1001 {
-				t.Errorf("above %d: %d, %v", mad, r.Fence(), err)
+			if err := r.RaiseFence(t.Context(), mad); err == nil || r.Lead.Fence() != fence+1001 {
+				t.Errorf("above %d: %d, %v", mad, r.Lead.Fence(), err)
 			}
 		}
 		save(t, r, everything())
 		b.lose(t)
-		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Fence() != fence+2001 {
-			t.Errorf("in a lost store: %d, %v", r.Fence(), err)
+		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Lead.Fence() != fence+2001 {
+			t.Errorf("in a lost store: %d, %v", r.Lead.Fence(), err)
 		}
 		if l, err := loadByTurn(t, r); err != nil || l.Fresh || len(l.Contents[store.BucketServer]) != 1 {
 			t.Errorf("the lost store was not written again: %v", err)
 		}
 		_ = r.Close()
-		if again := lead(t, b.options); again.Fence() <= fence+2001 {
-			t.Errorf("the next leader has %d", again.Fence())
+		if again := lead(t, b.options); again.Lead.Fence() <= fence+2001 {
+			t.Errorf("the next leader has %d", again.Lead.Fence())
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestTheFenceIsRaisedOnceMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := miniredis.RunT(t)
 			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
-			above := r.Fence() + 10
+			above := r.Lead.Fence() + 10
 			_ = m.Set("{ingot}:fence", fmt.Sprint(above+1))
 			switch tt.lease {
 			case "":
@@ -301,8 +301,8 @@ func TestTheFenceIsRaisedOnceMore(t *testing.T) {
 			if err := r.RaiseFence(t.Context(), above); !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
-			if want := map[error]uint64{nil: above + 1}[tt.want]; r.Fence() != want {
-				t.Errorf("fence %d, want %d", r.Fence(), want)
+			if want := map[error]uint64{nil: above + 1}[tt.want]; r.Lead.Fence() != want {
+				t.Errorf("fence %d, want %d", r.Lead.Fence(), want)
 			}
 		})
 	}
@@ -313,15 +313,15 @@ func TestALostFenceIsWrittenAgain(t *testing.T) {
 	for name, notice := range map[string]func(*Registry) error{
 		"by a commit":        func(r *Registry) error { return r.Save(t.Context(), everything()) },
 		"by a renewal":       func(r *Registry) error { return r.keep(t.Context()) },
-		"by a higher number": func(r *Registry) error { return r.RaiseFence(t.Context(), r.Fence()+1000) },
+		"by a higher number": func(r *Registry) error { return r.RaiseFence(t.Context(), r.Lead.Fence()+1000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := miniredis.RunT(t)
 			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
 			_ = m.Set("{ingot}:fence", "1")
 			must.Do(t, notice(r))
-			if got, _ := m.Get("{ingot}:fence"); got != fmt.Sprint(r.Fence()) {
-				t.Errorf("the store shows %s, ours is %d", got, r.Fence())
+			if got, _ := m.Get("{ingot}:fence"); got != fmt.Sprint(r.Lead.Fence()) {
+				t.Errorf("the store shows %s, ours is %d", got, r.Lead.Fence())
 			}
 		})
 	}
@@ -331,8 +331,8 @@ func TestALostFenceIsWrittenAgain(t *testing.T) {
 		leader, standby := lead(t, o), open(t, o)
 		_ = m.Set("{ingot}:fence", "1")
 		m.Del("{ingot}:lease")
-		if err := standby.Lead(t.Context()); err != nil || standby.Fence() <= leader.Fence() {
-			t.Errorf("fence %d after %d, %v", standby.Fence(), leader.Fence(), err)
+		if err := standby.AwaitLead(t.Context()); err != nil || standby.Lead.Fence() <= leader.Lead.Fence() {
+			t.Errorf("fence %d after %d, %v", standby.Lead.Fence(), leader.Lead.Fence(), err)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		_, done := run(t, r)
-		r.EndLead()
+		r.Lead.End()
 		if err := <-done; !errors.Is(err, ErrLeadershipLost) {
 			t.Errorf("Run: %v", err)
 		}
@@ -351,12 +351,12 @@ func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
 		if err := r.RaiseFence(t.Context(), 1); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("RaiseFence: %v", err)
 		}
-		if err := r.Lead(t.Context()); !errors.Is(err, ErrLeadershipLost) {
+		if err := r.AwaitLead(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 			t.Errorf("Lead: %v", err)
 		}
-		r.setFence(7) // as if it had begun to lead just then
-		if state, _ := r.LeadState(); r.Leading() || r.Fence() != 0 || state != LeadEnded {
-			t.Errorf("leading %v, fence %d, %s", r.Leading(), r.Fence(), state)
+		r.Lead.setFence(7) // as if it had begun to lead just then
+		if state, _ := r.Lead.State(); r.Lead.Leading() || r.Lead.Fence() != 0 || state != LeadEnded {
+			t.Errorf("leading %v, fence %d, %s", r.Lead.Leading(), r.Lead.Fence(), state)
 		}
 	})
 }
@@ -366,7 +366,7 @@ func TestAStandbyThatMayNotLeadEnds(t *testing.T) {
 	o := Options{RedisURL: "redis://" + m.Addr()}
 	lead(t, o)
 	standby := open(t, o)
-	standby.EndLead()
+	standby.Lead.End()
 	if err := standby.Run(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("Run: %v", err)
 	}

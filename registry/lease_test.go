@@ -44,12 +44,12 @@ func addressOf(i int) netip.Addr {
 
 func saveLeases(t testing.TB, r *Registry, leases ...model.Lease) {
 	t.Helper()
-	must.Do(t, r.SaveLeases(t.Context(), leases))
+	must.Do(t, r.Leases.SaveLeases(t.Context(), leases))
 }
 
 func wantLeases(t *testing.T, r *Registry, want ...model.Lease) {
 	t.Helper()
-	got := must.Get(r.Leases(t.Context()))(t)
+	got := must.Get(r.Leases.Leases(t.Context()))(t)
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
@@ -118,14 +118,14 @@ func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
 	first := lead(t, o)
 	saveLeases(t, first, leaseOf(1))
 	standby := open(t, o)
-	if err := standby.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
+	if err := standby.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a standby saved: %v", err)
 	}
 	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
-	must.Do(t, standby.Lead(t.Context()))
+	must.Do(t, standby.AwaitLead(t.Context()))
 	saveLeases(t, standby, leaseOf(3))
 	taken := leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })
-	if err := first.SaveLeases(t.Context(), []model.Lease{taken}); !errors.Is(err, store.ErrFenced) {
+	if err := first.Leases.SaveLeases(t.Context(), []model.Lease{taken}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
 	wantLeases(t, standby, leaseOf(1), leaseOf(3))
@@ -159,17 +159,17 @@ func TestLostLeasesAreAskedFor(t *testing.T) {
 		r := lead(t, b.options)
 		run(t, r)
 		saveLeases(t, r, leaseOf(1), leaseOf(2))
-		saved := r.LeaseEpoch()
+		saved := r.Leases.LeaseEpoch()
 		save(t, r, everything())
-		if r.LeaseEpoch() != saved {
+		if r.Leases.LeaseEpoch() != saved {
 			t.Error("leases are asked for though nothing was lost")
 		}
 		b.lose(t)
-		eventually(t, "leases are asked for", func() bool { return r.LeaseEpoch() != saved })
-		saved = r.LeaseEpoch()
+		eventually(t, "leases are asked for", func() bool { return r.Leases.LeaseEpoch() != saved })
+		saved = r.Leases.LeaseEpoch()
 		saveLeases(t, r, leaseOf(1), leaseOf(2))
 		wantLeases(t, r, leaseOf(1), leaseOf(2))
-		if r.LeaseEpoch() != saved {
+		if r.Leases.LeaseEpoch() != saved {
 			t.Error("leases are asked for again")
 		}
 		if got := r.Observed().EndpointFacts; len(got) != 2 {
@@ -184,11 +184,11 @@ func TestLeaseSavedToALostStore(t *testing.T) {
 		r := lead(t, b.options)
 		saveLeases(t, r, leaseOf(1))
 		save(t, r, everything())
-		saved := r.LeaseEpoch()
+		saved := r.Leases.LeaseEpoch()
 		b.lose(t)
 		saveLeases(t, r, leaseOf(2))
 		wantLeases(t, r, leaseOf(2))
-		if r.LeaseEpoch() == saved {
+		if r.Leases.LeaseEpoch() == saved {
 			t.Error("the lost lease is not asked for")
 		}
 		want := r.Observed()
@@ -206,10 +206,10 @@ func TestRolledBackStoreKeepsItsLeases(t *testing.T) {
 	saveLeases(t, r, leaseOf(2))
 	s.Client(t).Decr(t.Context(), "{ingot}:revision")
 	s.Client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, leaseOf(2)))
-	saved := r.LeaseEpoch()
+	saved := r.Leases.LeaseEpoch()
 	saveLeases(t, r, leaseOf(3))
 	wantLeases(t, r, leaseOf(1), leaseOf(3))
-	if r.LeaseEpoch() == saved {
+	if r.Leases.LeaseEpoch() == saved {
 		t.Error("the lost lease is not asked for")
 	}
 }
@@ -233,7 +233,7 @@ func TestLeasesWhenRedisGoesAway(t *testing.T) {
 	before := r.Observed()
 	s.Stop()
 	renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
-	if err := r.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(2)}); err == nil {
+	if err := r.Leases.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(2)}); err == nil {
 		t.Error("saved without a store")
 	}
 	if r.Observed() != before {
@@ -247,7 +247,7 @@ func TestLeasesWhenRedisGoesAway(t *testing.T) {
 	eventually(t, "amended", func() bool {
 		return !s.Client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
 	})
-	eventually(t, "healthy", func() bool { return r.Healthy() == nil })
+	eventually(t, "healthy", func() bool { return r.Lead.Healthy() == nil })
 	saveLeases(t, r, leaseOf(2))
 	wantLeases(t, r, leaseOf(1), leaseOf(2))
 	if r.Observed().EndpointFacts[macOf(2)] == nil {
@@ -294,7 +294,7 @@ func TestUnkeepableLeasesAreRefused(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := r.SaveLeases(t.Context(), []model.Lease{leaseOf(1), leaseWith(2, c.edit)})
+			err := r.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(1), leaseWith(2, c.edit)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -308,16 +308,16 @@ func TestThereIsAnEndToLeases(t *testing.T) {
 		r := lead(t, b.options)
 		saveLeases(t, r, leaseOf(1), leaseOf(2))
 		// As if others filled the store, but for one.
-		r.store = fullStore{r.store, MaxLeases - 3}
-		r.leaseBound = MaxLeases
+		r.store = fullStore{r.store, maxLeases - 3}
+		r.Leases.bound = maxLeases
 		renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
-		if err := r.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(3), leaseOf(4)}); !errors.Is(err, ErrLeasesFull) {
+		if err := r.Leases.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(3), leaseOf(4)}); !errors.Is(err, errLeasesFull) {
 			t.Errorf("got %v", err)
 		}
 		wantLeases(t, r, leaseOf(1), leaseOf(2))
-		r.leaseBound = MaxLeases // Leases saw that there are two
+		r.Leases.bound = maxLeases // Leases saw that there are two
 		saveLeases(t, r, renewed, leaseOf(3))
-		if err := r.SaveLeases(t.Context(), []model.Lease{leaseOf(4)}); !errors.Is(err, ErrLeasesFull) {
+		if err := r.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(4)}); !errors.Is(err, errLeasesFull) {
 			t.Errorf("got %v", err)
 		}
 		saveLeases(t, r, renewed) // what is kept may be renewed, and given back
@@ -325,8 +325,8 @@ func TestThereIsAnEndToLeases(t *testing.T) {
 		saveLeases(t, r, leaseOf(4))
 		wantLeases(t, r, renewed, leaseOf(3), leaseOf(4))
 		save(t, r, everything())
-		r.store = fullStore{r.store, MaxLeases} // what is over the brim may be renewed
-		r.leaseBound = MaxLeases
+		r.store = fullStore{r.store, maxLeases} // what is over the brim may be renewed
+		r.Leases.bound = maxLeases
 		saveLeases(t, r, leaseOf(1))
 	})
 }
@@ -369,7 +369,7 @@ func TestLeasesAndRecordsShareCommits(t *testing.T) {
 					if got := r.Observed().Servers[rec.Name]; got == nil || got.Boot.Serial != n+1 {
 						t.Errorf("%s: got %v after save %d", rec.Name, got, n+1)
 					}
-					_ = r.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.1"))
+					_ = r.Boots.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.1"))
 				}
 			})
 		}
@@ -390,14 +390,14 @@ func TestSavingLeasesGivesUpWithItsContext(t *testing.T) {
 	r.turn <- struct{}{} // the store hangs
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := r.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Leases.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := r.Leases(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := r.Leases.Leases(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	<-r.turn
-	if err := r.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Leases.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a context that ended: %v", err)
 	}
 	wantLeases(t, r)

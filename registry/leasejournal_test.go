@@ -72,11 +72,11 @@ func TestLostJournalIsNoticed(t *testing.T) {
 			saveLeases(t, r, leaseOf(1))
 			older := must.Get(os.ReadFile(path))(t)
 			saveLeases(t, r, leaseOf(2))
-			saved, fence := r.LeaseEpoch(), r.Fence()
+			saved, fence := r.Leases.LeaseEpoch(), r.Lead.Fence()
 			c.lose(t, path, older)
 			must.Do(t, r.keep(t.Context()))
-			if r.LeaseEpoch() == saved || r.Fence() != fence {
-				t.Errorf("epoch %d, fence %d after %d", r.LeaseEpoch(), r.Fence(), fence)
+			if r.Leases.LeaseEpoch() == saved || r.Lead.Fence() != fence {
+				t.Errorf("epoch %d, fence %d after %d", r.Leases.LeaseEpoch(), r.Lead.Fence(), fence)
 			}
 			wantLeases(t, r, c.want...)
 			saveLeases(t, r, leaseOf(3))
@@ -117,7 +117,7 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 	if err := errors.Join(errBefore, errAfter); err != nil || os.SameFile(before, after) {
 		t.Errorf("both have one file open, %v", err)
 	}
-	if err := first.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
+	if err := first.Leases.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("got %v", err)
 	}
 	saveLeases(t, second, leaseOf(3))

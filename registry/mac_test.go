@@ -87,7 +87,7 @@ func TestOfferByMAC(t *testing.T) {
 	check := func(t *testing.T, r *Registry) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
-				holder, ok := r.Find(c.id)
+				holder, ok := r.Boots.Find(c.id)
 				got := string(holder.Server)
 				if holder.Ticket != nil {
 					got = holder.Ticket.ID
@@ -103,10 +103,10 @@ func TestOfferByMAC(t *testing.T) {
 	r = lead(t, o)
 	check(t, r)
 	remove(t, r, "server-2", serverBuckets...)
-	if holder, ok := r.Find(macOf(23)); !ok || holder.Ticket.ID != "server-3-1" {
+	if holder, ok := r.Boots.Find(macOf(23)); !ok || holder.Ticket.ID != "server-3-1" {
 		t.Errorf("after the other server is gone: %v %v", holder, ok)
 	}
-	if _, ok := r.Find(macOf(2)); ok {
+	if _, ok := r.Boots.Find(macOf(2)); ok {
 		t.Error("a deleted server still has a ticket")
 	}
 }
@@ -122,12 +122,12 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	sight := func(macs ...string) {
 		t.Helper()
 		for _, mac := range macs {
-			must.Do(t, r.NoteSighting(t.Context(), ticket, mac))
+			must.Do(t, r.Boots.NoteSighting(t.Context(), ticket, mac))
 		}
 	}
 	check := func(when string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, r.MACs("server-1"), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, r.Boots.MACs("server-1"), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
@@ -141,11 +141,11 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	on.Power.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&on}})
 	check("once it was powered on", macOf(1), macOf(2))
-	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-1" {
+	if holder, ok := r.Boots.Find(macOf(2)); !ok || holder.Server != "server-1" {
 		t.Errorf("got %v %v, want its ticket", holder, ok)
 	}
 	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACBySighting, macOf(2))}})
-	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-7" {
+	if holder, ok := r.Boots.Find(macOf(2)); !ok || holder.Server != "server-7" {
 		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", holder, ok)
 	}
 	remove(t, r, "server-7", serverBuckets...)
@@ -172,7 +172,7 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	spent.Ended, ended.Boot.Ticket = model.TicketSpent, &spent
 	save(t, r, Changes{Servers: []*model.ServerRecord{&ended}})
 	check("after its ticket")
-	if err := r.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, model.ErrTicketSpent) {
+	if err := r.Boots.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("got %v, want model.ErrTicketSpent", err)
 	}
 }
@@ -217,17 +217,19 @@ func compareMACs(t *testing.T, m *memory) {
 			}
 		}
 	}
-	if len(by) != len(m.byMAC) {
-		t.Fatalf("%d MAC addresses are indexed, want %d", len(m.byMAC), len(by))
+	if len(by) != len(m.servers.byMAC) {
+		t.Fatalf("%d MAC addresses are indexed, want %d", len(m.servers.byMAC), len(by))
 	}
 	for mac, servers := range by {
 		best := servers[slices.Max(slices.Collect(maps.Keys(servers)))]
-		only, ok := m.byMAC.only(mac)
-		if ok != (len(best) == 1) || ok && only != best[0] {
-			t.Fatalf("%s: %q %v of %v", mac, only, ok, servers)
+		got := m.servers.withMAC(mac)
+		slices.Sort(got)
+		slices.Sort(best)
+		if !slices.Equal(got, best) {
+			t.Fatalf("%s: %q of %v", mac, got, servers)
 		}
 		for name := range m.state.Servers {
-			if has := slices.Contains(m.macsOf(name), mac.String()); has != (ok && only == name) {
+			if has := slices.Contains(m.macsOf(name), mac.String()); has != slices.Equal(got, []model.ServerName{name}) {
 				t.Fatalf("%s is among the MAC addresses of %s: %v, of %v", mac, name, has, servers)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func open(t *testing.T, o Options) *Registry {
 func lead(t *testing.T, o Options) *Registry {
 	t.Helper()
 	r := open(t, o)
-	must.Do(t, r.Lead(t.Context()))
+	must.Do(t, r.AwaitLead(t.Context()))
 	return r
 }
 
@@ -155,3 +156,12 @@ func startSentinel(t *testing.T, conf string) {
 		_ = cmd.Wait()
 	})
 }
+
+var large = strings.Repeat("x", 64<<10)
+
+func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
+	return r.Save(ctx, Changes{Payloads: map[string]model.Sensitive{ticketID: ignition}})
+}
+
+// isEmpty reports whether the fleet has no record.
+func isEmpty(r *Registry) bool { return r.Observed().Fleet.At.IsZero() }

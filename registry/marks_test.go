@@ -55,11 +55,11 @@ func TestOnlyChangesOfRecordsRaiseTheSequence(t *testing.T) {
 		}{
 			{"records", func() error { return r.Save(ctx, everything()) }, true},
 			{"equal records", func() error { return r.Save(ctx, everything()) }, false},
-			{"leases", func() error { return r.SaveLeases(ctx, []model.Lease{leaseOf(1)}) }, false},
+			{"leases", func() error { return r.Leases.SaveLeases(ctx, []model.Lease{leaseOf(1)}) }, false},
 			{"facts", func() error { return r.Save(ctx, Changes{ServerFacts: []*model.ServerFacts{facts(0)}}) }, false},
 			{"marks", func() error { return r.SaveMarks(ctx, testMarks()) }, false},
 			{"a boot stage", func() error {
-				return r.Note(ctx, r.Observed().Servers["server-0"].Boot.Ticket, model.StageScript, netip.Addr{})
+				return r.Boots.Note(ctx, r.Observed().Servers["server-0"].Boot.Ticket, model.StageScript, netip.Addr{})
 			}, false},
 			{"the fleet", func() error { return r.Save(ctx, Changes{Fleet: &model.FleetRecord{Sequence: 9}}) }, true},
 			{"the fleet after KeepSequence", func() error {

@@ -13,28 +13,19 @@ import (
 	"ingot/registry/store"
 )
 
-// memory is the copy of the store that all reads come from: what the stored
-// values mean, and indexes over that. Their bytes would take as much room again,
-// so they are encoded again when a lost store is filled. Their digests show whether
-// another value is the same.
+// memory is the copy of the store that all reads come from: decoded values, and indexes over them. The
+// encoded bytes would take as much memory again, so a lost store is filled by encoding the values
+// again. Digests show whether a new value is the same.
 type memory struct {
 	snapshot atomic.Pointer[model.Observed] // nil after a change
 
-	mu     sync.RWMutex
-	raw    store.Contents       // the sealed values
-	sums   map[store.Key]digest // of all other values
-	state  model.Observed
-	shared map[store.Bucket]bool                    // maps of state that a snapshot shares
-	found  map[model.ServerName]*model.TicketHolder // what Find returns of each server
-	byUUID map[model.UUID][]*model.TicketHolder     // of found, in both byte orders
-	byBlob map[blob]map[model.ServerName]*model.Ticket
-	byMAC  macIndex
-	macs   map[model.ServerName][]knownMAC // what byMAC has of each
-
-	byIP      map[string]string   // MAC address of the endpoint facts with an IP
-	withoutIP map[string]struct{} // MAC addresses of those without
-
-	decrypted decryptedValues
+	mu      sync.RWMutex
+	seals   store.Contents       // the sealed values
+	sums    map[store.Key]digest // of all other values
+	state   model.Observed
+	shared  map[store.Bucket]bool // maps of state that a snapshot shares
+	servers serverIndex
+	byIP    map[string]string // MAC address of the endpoint facts with an IP address
 }
 
 // digest is the SHA-256 of a value's bytes.
@@ -47,21 +38,18 @@ func newMemory() *memory {
 }
 
 func (m *memory) clear() {
-	m.raw, m.sums, m.decrypted = store.NewContents(), make(map[store.Key]digest), newDecryptedValues()
+	m.seals, m.sums = store.NewContents(), make(map[store.Key]digest)
 	m.state, m.shared = *model.NewObserved(), make(map[store.Bucket]bool)
-	m.found, m.byUUID = make(map[model.ServerName]*model.TicketHolder), make(map[model.UUID][]*model.TicketHolder)
-	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
-	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]knownMAC)
-	m.byIP, m.withoutIP = make(map[string]string), make(map[string]struct{})
+	m.servers, m.byIP = newServerIndex(), make(map[string]string)
 }
 
-// change with what its value means; v is nil for deletions and sealed buckets.
+// decoded is a change with its decoded value; v is nil for deletions and sealed buckets.
 type decoded struct {
 	store.Change
 	v any
 }
 
-// corrupt is a stored value that means nothing.
+// corrupt is an unreadable value.
 type corrupt struct {
 	store.Key
 	err error
@@ -69,20 +57,20 @@ type corrupt struct {
 
 func (c corrupt) Error() string { return fmt.Sprintf("%s %s: %v", c.Bucket, c.Name, c.err) }
 
-// decodePiece is how many values one goroutine decodes. Pieces are small because
-// values of one kind stand together, and some kinds take much longer than others.
+// decodePiece is the number of values that one goroutine decodes. Pieces are small because values of
+// one kind are adjacent, and some kinds take much longer than others.
 const decodePiece = 128
 
-// decodeAll reads the values of b, in parallel when there are many. Values that
-// mean nothing are left out and returned beside.
-func (m *memory) decodeAll(b store.Batch) ([]decoded, []corrupt) {
+// decodeAll decodes the values of b, in parallel if there are many. Unreadable values are returned
+// separately.
+func decodeAll(b store.Batch) ([]decoded, []corrupt) {
 	out := make([]decoded, len(b))
 	errs := make([]error, len(b))
 	var wg sync.WaitGroup
 	for from := 0; from < len(b); from += decodePiece {
 		wg.Go(func() {
 			for i := from; i < min(from+decodePiece, len(b)); i++ {
-				out[i], errs[i] = m.decodeOne(b[i])
+				out[i], errs[i] = decodeOne(b[i])
 			}
 		})
 	}
@@ -99,16 +87,16 @@ func (m *memory) decodeAll(b store.Batch) ([]decoded, []corrupt) {
 	return good, bad
 }
 
-func (m *memory) decodeOne(ch store.Change) (decoded, error) {
-	column, meaning := columns[ch.Bucket]
-	if !meaning || ch.Value == nil {
+func decodeOne(ch store.Change) (decoded, error) {
+	column, typed := columns[ch.Bucket]
+	if !typed || ch.Value == nil {
 		return decoded{Change: ch}, nil
 	}
 	v, err := column.decode(ch.Value)
 	return decoded{ch, v}, err
 }
 
-// reset makes c all that is in memory.
+// reset replaces everything in memory with c.
 func (m *memory) reset(c store.Contents) []corrupt {
 	var all store.Batch
 	for b, values := range c {
@@ -116,7 +104,7 @@ func (m *memory) reset(c store.Contents) []corrupt {
 			all = append(all, store.Change{Key: store.Key{Bucket: b, Name: name}, Value: value})
 		}
 	}
-	changes, bad := m.decodeAll(all)
+	changes, bad := decodeAll(all)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clear()
@@ -126,7 +114,7 @@ func (m *memory) reset(c store.Contents) []corrupt {
 
 // apply makes the changes of b in memory.
 func (m *memory) apply(b store.Batch) []corrupt {
-	changes, bad := m.decodeAll(b)
+	changes, bad := decodeAll(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(changes)
@@ -135,29 +123,24 @@ func (m *memory) apply(b store.Batch) []corrupt {
 
 func (m *memory) put(changes []decoded) {
 	for _, ch := range changes {
-		m.keep(ch)
-		m.decrypted.drop(ch.Key)
-		if column, meaning := columns[ch.Bucket]; meaning {
-			column.put(m, ch.Bucket, ch.Name, ch.v)
+		column, typed := columns[ch.Bucket]
+		switch {
+		case !typed:
+			m.seals.Set(ch.Change)
+			continue
+		case ch.v != nil:
+			m.sums[ch.Key] = sha256.Sum256(ch.Value)
+		default:
+			delete(m.sums, ch.Key)
 		}
+		column.put(m, ch.Bucket, ch.Name, ch.v)
 	}
 	if len(changes) > 0 {
 		m.snapshot.Store(nil)
 	}
 }
 
-// keep holds the bytes of a sealed value, and the digest of any other.
-func (m *memory) keep(ch decoded) {
-	switch {
-	case ch.v != nil:
-		m.sums[ch.Key] = sha256.Sum256(ch.Value)
-	default:
-		delete(m.sums, ch.Key)
-		m.raw.Set(ch.Change)
-	}
-}
-
-// observed returns a snapshot, the same one for as long as nothing changes.
+// observed returns a snapshot, the same one until something changes.
 func (m *memory) observed() *model.Observed {
 	if o := m.snapshot.Load(); o != nil {
 		return o
@@ -172,53 +155,34 @@ func (m *memory) observed() *model.Observed {
 	return &o
 }
 
-// kept returns the bytes of a value, nil if there is none or they are not kept;
-// in sealed buckets they are. Nobody changes them.
-func (m *memory) kept(k store.Key) []byte {
+// sealed returns the bytes of a value in a sealed bucket, nil if it does not exist. They do not change.
+func (m *memory) sealed(k store.Key) []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.raw[k.Bucket][k.Name]
+	return m.seals[k.Bucket][k.Name]
 }
 
-// meaning returns what a stored value means, nil if there is none or it is
-// sealed. Nobody changes it.
-func (m *memory) meaning(k store.Key) any {
+// value returns a decoded value, nil if it does not exist or is sealed. It does not change.
+func (m *memory) value(k store.Key) any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if !m.hasLocked(k) {
+	return m.valueLocked(k)
+}
+
+// valueLocked is value for a caller that holds mu.
+func (m *memory) valueLocked(k store.Key) any {
+	if _, exists := m.sums[k]; !exists {
 		return nil
 	}
-	return m.valueOf(k)
+	return columns[k.Bucket].get(&m.state, k.Name)
 }
 
-// has reports whether there is a value.
-func (m *memory) has(k store.Key) bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.hasLocked(k)
-}
-
-// hasLocked is has for a caller that holds mu.
-func (m *memory) hasLocked(k store.Key) bool {
-	_, summed := m.sums[k]
-	return summed || m.raw[k.Bucket][k.Name] != nil
-}
-
-// valueOf is meaning, of a value that there is, for a caller that holds mu.
-func (m *memory) valueOf(k store.Key) any {
-	if column, meaning := columns[k.Bucket]; meaning {
-		return column.get(&m.state, k.Name)
-	}
-	return nil
-}
-
-// stored returns the bytes of one value, nil if there is none. Nobody changes
-// them.
+// stored returns the bytes of a value, nil if it does not exist. They do not change.
 func (m *memory) stored(k store.Key) ([]byte, error) {
-	if raw := m.kept(k); raw != nil {
+	if raw := m.sealed(k); raw != nil {
 		return raw, nil
 	}
-	v := m.meaning(k)
+	v := m.value(k)
 	if v == nil {
 		return nil, nil
 	}
@@ -229,17 +193,18 @@ func (m *memory) stored(k store.Key) ([]byte, error) {
 func (m *memory) differs(ch store.Change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if ch.Value == nil {
-		return m.hasLocked(ch.Key)
-	}
-	if sum, summed := m.sums[ch.Key]; summed {
+	sum, summed := m.sums[ch.Key]
+	seal := m.seals[ch.Bucket][ch.Name]
+	switch {
+	case ch.Value == nil:
+		return summed || seal != nil
+	case summed:
 		return sum != sha256.Sum256(ch.Value)
 	}
-	old := m.raw[ch.Bucket][ch.Name]
-	return old == nil || !bytes.Equal(old, ch.Value)
+	return seal == nil || !bytes.Equal(seal, ch.Value)
 }
 
-// all returns everything that is in memory, as it is to be stored.
+// all returns everything in memory in its stored form.
 func (m *memory) all() (store.Contents, error) {
 	c, values := m.parts()
 	for k, v := range values {
@@ -252,17 +217,17 @@ func (m *memory) all() (store.Contents, error) {
 	return c, nil
 }
 
-// parts returns the values whose bytes are kept, and what the others mean.
+// parts returns the sealed values, and the decoded ones.
 func (m *memory) parts() (store.Contents, map[store.Key]any) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	c := make(store.Contents, len(m.raw))
-	for b, values := range m.raw {
+	c := make(store.Contents, len(m.seals))
+	for b, values := range m.seals {
 		c[b] = maps.Clone(values)
 	}
 	values := make(map[store.Key]any, len(m.sums))
 	for k := range m.sums {
-		values[k] = m.valueOf(k)
+		values[k] = m.valueLocked(k)
 	}
 	return c, values
 }
@@ -271,12 +236,12 @@ func (m *memory) parts() (store.Contents, map[store.Key]any) {
 func (m *memory) sealedNames(b store.Bucket) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return slices.Collect(maps.Keys(m.raw[b]))
+	return slices.Collect(maps.Keys(m.seals[b]))
 }
 
-// empty reports whether memory knows nothing at all.
+// empty reports whether memory has no values.
 func (m *memory) empty() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return len(m.sums) == 0 && m.raw.Empty()
+	return len(m.sums) == 0 && m.seals.Empty()
 }

@@ -19,12 +19,12 @@ func fill(t *testing.T, r *Registry) {
 	save(t, r, c)
 	ticket := c.Servers[0].Boot.Ticket
 	for _, err := range []error{
-		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
-		r.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),
-		r.SaveReport(ctx, ticket, &model.BootState{Ticket: ticket.ID, ReceivedAt: now}),
-		r.SaveReport(ctx, ticket, &model.WipeProgress{Ticket: ticket.ID, ReceivedAt: now, Mode: model.CleanupQuick}),
+		r.Boots.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
+		r.Boots.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),
+		r.Boots.SaveReport(ctx, ticket, &model.BootState{Ticket: ticket.ID, ReceivedAt: now}),
+		r.Boots.SaveReport(ctx, ticket, &model.WipeProgress{Ticket: ticket.ID, ReceivedAt: now, Mode: model.CleanupQuick}),
 		r.SaveMarks(ctx, model.Marks{Deployment: "d", Line: "l"}),
-		r.SaveLeases(ctx, []model.Lease{leaseOf(1)}),
+		r.Leases.SaveLeases(ctx, []model.Lease{leaseOf(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
 	} {
 		if err != nil {

@@ -3,47 +3,35 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"crypto/hmac"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/model/fault"
 	"ingot/registry/store"
 )
 
-const (
-	// commitTimeout bounds one commit: whoever saves learns soon that Redis is down.
-	commitTimeout = 2 * time.Second
-	// loadTimeout bounds reading or writing everything.
-	loadTimeout = 30 * time.Second
-	// checkEvery is how often the store is looked at at least.
-	checkEvery = time.Second
-)
+// checkEvery is the longest time between two checks of the store.
+const checkEvery = time.Second
 
-// DefaultPrefix is common to all keys in Redis, unless Options have another.
-const DefaultPrefix = "ingot"
-
-// Options are what a Registry needs. The zero value of a field means its default.
+// Options are the settings of a Registry. The zero value of a field selects its default.
 type Options struct {
-	// RedisURL is where records are kept; empty means a bbolt file in Dir.
+	// RedisURL is the Redis that has the records; empty selects a bbolt file in Dir.
 	RedisURL string
-	// RedisPasswordFile holds the password of Redis, RedisCAFile certificates that it is
-	// trusted by; "" = none.
+	// RedisPasswordFile has the password of Redis, RedisCAFile the certificates of the CAs to
+	// trust; both may be empty.
 	RedisPasswordFile, RedisCAFile string
-	// Prefix is common to all keys in Redis; default DefaultPrefix.
-	Prefix string
 	// Dir is the state folder.
 	Dir string
-	// SealKey is what LoadSealKey returned: 32 bytes.
+	// SealKey is the result of LoadSealKey: 32 bytes.
 	SealKey []byte
-	// Owner names this process to the others, for people; default "ingot".
+	// Owner is the name of this process that others show; default "ingot".
 	Owner string
 	// LeaderTTL is how long leadership in Redis outlives a dead leader; default 10 s.
 	LeaderTTL time.Duration
@@ -54,7 +42,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	o.Owner = cmp.Or(o.Owner, "ingot")
 	o.LeaderTTL = cmp.Or(o.LeaderTTL, 10*time.Second)
 	if o.Log == nil {
@@ -66,48 +53,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Registry is all that is known, durable through its store.
+// Registry is the stored state by its parts. It leads, or follows the leader.
 type Registry struct {
-	options Options
-	log     *slog.Logger
-	store   store.Store
-	memory  *memory
-	sealer  sealer
-	tokens  model.TokenKey
-	digests model.DigestKey
-	// sealCheck is what the store keeps to tell other seal keys by.
-	sealCheck []byte
-	metrics   *metrics
-	uses      *pendingUses
+	*Records
+	Lead    *Lead
+	Boots   *Boots
+	Leases  *Leases
+	Secrets *Secrets
+	// TokenKey makes the tokens of boot tickets, DigestKey the digests of boot images.
+	TokenKey  model.TokenKey
+	DigestKey model.DigestKey
 
-	turn      chan struct{} // held by the one who uses the store
-	following sync.Mutex    // held by the one who waits at the feed
-	queue     queue
-	uncertain map[store.Key]bool // by turn: what a commit that failed may have written
-	closed    bool               // by turn
-	// leaseBound is, by turn, a number that there are not more leases than.
-	leaseBound int
-
-	// unread are, by turn, stored records that cannot be read: they stay as they are
-	// until others take their place.
-	unread store.Batch
-
-	fence       atomic.Uint64 // 0 while another leads
-	led         atomic.Bool   // we lead, or did
-	ended       atomic.Bool   // we shall not lead any more
-	leaderUntil atomic.Pointer[time.Time]
-	holder      atomic.Pointer[string] // who leads instead of us, as far as is known
-	health      atomic.Pointer[error]
-	damage      atomic.Pointer[[]store.Damage]
-	changed     chan struct{}
-	// keepsSequence is set while what is saved counts as no decision.
-	keepsSequence atomic.Bool
-	// leaseEpoch counts how often the store was lost.
-	leaseEpoch atomic.Uint64
+	options   Options
+	sealCheck []byte     // stored to detect another seal key
+	following sync.Mutex // held while the leader's changes are read
 }
 
-// Open opens the store and reads it. The Registry is to be closed in the end. It
-// reads at once; it writes after Lead has returned, with bbolt at once too.
+// Open opens the store and reads it. The caller closes the Registry. It can be read at once, and
+// written after AwaitLead has returned.
 func Open(ctx context.Context, o Options) (*Registry, error) {
 	o = o.withDefaults()
 	keys, err := deriveKeys(o.SealKey)
@@ -118,11 +81,13 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
+	db := newDatabase(s, &o, newMetrics(o.Registerer))
 	r := &Registry{
-		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, digests: keys.digests, sealCheck: keys.check,
-		metrics: newMetrics(o.Registerer), uses: newPendingUses(),
-		turn: make(chan struct{}, 1), uncertain: make(map[store.Key]bool), changed: make(chan struct{}, 1),
-		leaseBound: MaxLeases, // until it is known
+		Records: &Records{database: db, sealer: keys.sealer}, Lead: db.lead,
+		Boots:   &Boots{database: db, clock: o.Clock, uses: pendingUses{tickets: make(map[ticketKey]*pendingTicket)}},
+		Leases:  &Leases{database: db, clock: o.Clock, bound: maxLeases}, // until they were counted
+		Secrets: &Secrets{database: db, sealer: keys.sealer}, TokenKey: keys.tokens, DigestKey: keys.digests,
+		options: o, sealCheck: keys.check,
 	}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.Close())
@@ -135,26 +100,25 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 		return store.OpenBolt(o.Dir, o.Clock, o.Log)
 	}
 	return store.OpenRedis(ctx, store.RedisConfig{
-		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaderTTL,
+		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Owner: o.Owner, TTL: o.LeaderTTL,
 		Clock: o.Clock, Log: o.Log,
 	})
 }
 
-// start reads the store. A file is ours alone, so there we lead from the start.
+// start reads the store. No other process can open a file, so this one leads from the start.
 func (r *Registry) start(ctx context.Context) (err error) {
-	if r.options.RedisURL == "" {
-		if _, err = r.tryLead(ctx); err != nil {
-			return err
-		}
-		r.countFaults()
-		return r.healEndpointFacts(ctx)
+	if r.options.RedisURL != "" {
+		_, err = r.load(ctx)
+		return err
 	}
-	_, err = r.reload(ctx)
-	return err
+	if _, err = r.tryLead(ctx); err != nil {
+		return err
+	}
+	r.countFaults()
+	return r.Leases.healFacts(ctx)
 }
 
-// Close gives up leadership and the store. Nothing can be saved after it. To
-// close again does nothing.
+// Close gives up leadership and closes the store. Later calls do nothing.
 func (r *Registry) Close() error {
 	r.turn <- struct{}{}
 	defer r.endTurn()
@@ -164,206 +128,287 @@ func (r *Registry) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.setFence(0)
+	r.Lead.setFence(0)
 	return r.store.Close()
 }
 
-// Observed returns all that is known but what Git asks for. It is a snapshot
-// that nobody changes, the same pointer for as long as nothing changed.
-func (r *Registry) Observed() *model.Observed { return r.memory.observed() }
-
-// Changed has a value after something changed, by whomever, since the last value
-// was taken.
-func (r *Registry) Changed() <-chan struct{} { return r.changed }
-
-// Empty reports whether there is no record of the fleet: nothing was ever
-// planned with this store, or it was lost while nobody ran.
-func (r *Registry) Empty() bool {
-	return !r.memory.has(store.Key{Bucket: store.BucketFleet, Name: fleetKey})
-}
-
-// Fence returns the fencing number of our leadership, higher than that of all
-// leaders before, or 0 while we do not lead.
-func (r *Registry) Fence() uint64 { return r.fence.Load() }
-
-// Leading reports whether nobody else can lead now. It turns false when the
-// store has not answered for the time of a lease, and true when it answers again
-// and nobody led meanwhile.
-func (r *Registry) Leading() bool {
-	end := r.leaderUntil.Load()
-	return r.Fence() != 0 && end != nil && time.Now().Before(*end)
-}
-
-// Healthy returns nil, or why the store cannot be used at present: it does not answer,
-// or another leads; LeadState says which.
-func (r *Registry) Healthy() error {
-	if err := r.health.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// TokenKey makes the tokens of boot tickets.
-func (r *Registry) TokenKey() model.TokenKey { return r.tokens }
-
-// DigestKey makes the digests of what machines boot.
-func (r *Registry) DigestKey() model.DigestKey { return r.digests }
-
-// Changes is what one Save does: all of it or nothing.
-type Changes struct {
-	Fleet       *model.FleetRecord
-	Servers     []*model.ServerRecord
-	BMCs        []*model.BMCRecord
-	Claims      []*model.ClaimRecord
-	BMCFacts    []*model.BMCFacts
-	ServerFacts []*model.ServerFacts
-	Endpoints   []*model.EndpointRecord
-	// Payloads are what boot tickets hand out, by ticket. They are kept sealed; see
-	// CheckPayload for how large they may be.
-	Payloads map[string]model.Sensitive
-
-	// DeleteClaims names claims whose record is forgotten.
-	DeleteClaims []model.ClaimName
-	// DeleteEndpoints names endpoints whose record is forgotten. What DHCP says of the
-	// device stays.
-	DeleteEndpoints []string
-	// DeleteServers names servers of which everything is forgotten, DeleteBMCFacts BMCs of which
-	// what was read is.
-	DeleteServers  []model.ServerName
-	DeleteBMCFacts []model.BMCName
-}
-
-// Save writes c durably. Unchanged values are not written. The values are neither changed nor
-// kept: the caller may change them afterwards. Nothing was written after
-// ErrFenced; after other errors it may have been, and the store is brought back
-// to what Observed shows as soon as it answers.
-func (r *Registry) Save(ctx context.Context, c Changes) error {
-	b, err := c.encode()
-	if err != nil {
-		return fmt.Errorf("save records: %w", err)
-	}
-	for id, payload := range c.Payloads {
-		if err := CheckPayload(id, payload); err != nil {
+// AwaitLead waits until this process leads. With bbolt it leads after Open. Until then memory follows
+// the leader. The error is ErrSealKey or ErrLeadershipLost if this process can never lead.
+func (r *Registry) AwaitLead(ctx context.Context) error {
+	seen := ""
+	for r.Lead.Fence() == 0 {
+		holder, err := r.tryLead(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrSealKey), errors.Is(err, ErrLeadershipLost):
+			return err
+		}
+		r.Lead.note(err)
+		switch {
+		case err == nil && holder == "":
+			return nil
+		case err == nil && holder != seen:
+			seen = holder
+			r.log.Info("another ingot leads; waiting", "holder", holder)
+		}
+		if err := r.followFor(ctx, r.options.LeaderTTL/3); err != nil {
 			return err
 		}
 	}
-	err = r.write(ctx, func(d *draft) (store.Batch, error) {
-		return slices.Concat(b, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads), gonePayloads(d, c.DeleteServers)), nil
-	})
+	return nil
+}
+
+// tryLead requests leadership once, and returns the leader if it is another process.
+func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
+	if err := r.takeTurn(ctx); err != nil {
+		return "", err
+	}
+	defer r.endTurn()
+	r.following.Lock() // loading moves the position in the feed
+	defer r.following.Unlock()
+	if r.Lead.ended.Load() {
+		return "", ErrLeadershipLost
+	}
+	if err := r.checkSealKey(); err != nil { // before the leader's fencing number is raised
+		return "", err
+	}
+	requested := time.Now()
+	fence, holder, err := r.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("save records: %w", err)
+		return "", err
+	}
+	r.Lead.holder.Store(&holder)
+	if holder != "" {
+		return holder, nil
+	}
+	if err = r.takeOver(ctx); err != nil {
+		return "", err
+	}
+	clear(r.uncertain)
+	r.Lead.extend(requested)
+	r.Lead.setFence(fence)
+	r.log.Info("leading", "fence", fence)
+	return "", nil
+}
+
+// takeOver makes memory and store equal.
+func (r *Registry) takeOver(ctx context.Context) error {
+	l, err := r.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkSealKey(); err != nil {
+		r.store.Release()
+		return err
+	}
+	// Numbers of commits begin with the time, so that none is used again after the loss of a store.
+	r.store.Raise(uint64(max(r.options.Clock().UnixMilli(), 0)))
+	switch {
+	case l.Fresh && r.memory.empty():
+		err = r.fill(ctx)
+	case l.Fresh || l.Ahead:
+		err = r.rewrite(ctx, store.ErrLost)
+	}
+	if err != nil {
+		return err
+	}
+	return r.keepSealCheck(ctx)
+}
+
+func (r *Registry) acquire(ctx context.Context) (uint64, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	fault.Point(fault.BeforeCommit)
+	defer fault.Point(fault.AfterCommit)
+	return r.store.Acquire(ctx)
+}
+
+// checkSealKey compares the seal key with that of the store, if it is known.
+func (r *Registry) checkSealKey() error {
+	if stored := r.memory.sealed(sealCheckKey); stored != nil && !hmac.Equal(stored, r.sealCheck) {
+		return ErrSealKey
 	}
 	return nil
 }
 
-// endedWipes are the changes that forget how far wipes are whose ticket is not open
-// any more in the records that are saved.
-func endedWipes(d *draft, servers []*model.ServerRecord) store.Batch {
-	var e encoder
-	for _, rec := range servers {
-		k := store.Key{Bucket: store.BucketWipeProgress, Name: string(rec.Name)}
-		wipe := drafted[model.WipeProgress](d, k)
-		if wipe != nil && !(rec.Boot.Ticket.Open() && rec.Boot.Ticket.ID == wipe.Ticket) {
-			e.drop(k.Name, k.Bucket)
+// keepSealCheck stores the check value of the seal key, unless the store has one.
+func (r *Registry) keepSealCheck(ctx context.Context) error {
+	if r.memory.sealed(sealCheckKey) != nil {
+		return nil
+	}
+	b := store.Batch{{Key: sealCheckKey, Value: r.sealCheck}}
+	if err := r.commitOnce(context.WithoutCancel(ctx), b); err != nil {
+		return err
+	}
+	r.memory.apply(b)
+	return nil
+}
+
+// Run keeps leadership, notices when the store is lost, and writes the uses of tickets. While another
+// process leads it follows that one's changes. It returns ErrLeadershipLost once another process leads
+// after this one. A store that does not respond is not an error.
+func (r *Registry) Run(ctx context.Context) error {
+	var uses sync.WaitGroup
+	defer uses.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	uses.Go(func() { r.Boots.keepUses(ctx) })
+	ticker := time.NewTicker(min(checkEvery, r.options.LeaderTTL/3))
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		if r.Lead.ended.Load() {
+			return ErrLeadershipLost
+		}
+		if !r.Lead.led.Load() {
+			r.follow(ctx, checkEvery)
+			continue
+		}
+		if err := r.keep(ctx); errors.Is(err, store.ErrFenced) {
+			return ErrLeadershipLost
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
 		}
 	}
-	return e.batch
+	return nil
 }
 
-// serverBuckets are those of what is known of servers, by their names.
-var serverBuckets = []store.Bucket{
-	store.BucketServer, store.BucketServerFacts, store.BucketProbe, store.BucketBootState, store.BucketWipe,
-	store.BucketWipeProgress, store.BucketProgress,
-}
-
-// gonePayloads are the changes that forget what the tickets of servers that are forgotten serve.
-func gonePayloads(d *draft, servers []model.ServerName) store.Batch {
-	var e encoder
-	for _, name := range servers {
-		rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(name)})
-		if rec != nil && rec.Boot.Ticket != nil {
-			e.drop(rec.Boot.Ticket.ID, store.BucketPayload)
-		}
+// keep renews leadership, and repairs the store where it differs from memory.
+func (r *Registry) keep(ctx context.Context) error {
+	if err := r.takeTurn(ctx); err != nil {
+		return nil
 	}
-	return e.batch
-}
-
-func (c Changes) encode() (store.Batch, error) {
-	var e encoder
-	if c.Fleet != nil {
-		e.set(store.BucketFleet, fleetKey, c.Fleet)
+	defer r.endTurn()
+	if r.Lead.Fence() == 0 {
+		return store.ErrFenced
 	}
-	for _, v := range c.Servers {
-		e.set(store.BucketServer, string(v.Name), v)
-	}
-	for _, v := range c.BMCs {
-		e.set(store.BucketBMC, string(v.Name), v)
-	}
-	for _, v := range c.Claims {
-		e.set(store.BucketClaim, string(v.Name), v)
-	}
-	for _, v := range c.BMCFacts {
-		e.set(store.BucketBMCFacts, string(v.Name), v)
-	}
-	for _, v := range c.ServerFacts {
-		e.set(store.BucketServerFacts, string(v.Name), v)
-	}
-	for _, v := range c.Endpoints {
-		e.set(store.BucketEndpoint, v.Name, v)
-	}
-	for _, name := range c.DeleteClaims {
-		e.drop(string(name), store.BucketClaim)
-	}
-	for _, name := range c.DeleteEndpoints {
-		e.drop(name, store.BucketEndpoint)
-	}
-	for _, name := range c.DeleteServers {
-		e.drop(string(name), serverBuckets...)
-	}
-	for _, name := range c.DeleteBMCFacts {
-		e.drop(string(name), store.BucketBMCFacts)
-	}
-	return e.batch, e.err
-}
-
-// encoder makes a batch of values.
-type encoder struct {
-	batch store.Batch
-	err   error // the first one
-}
-
-func (e *encoder) set(b store.Bucket, name string, v any) {
-	k := store.Key{Bucket: b, Name: name}
-	raw, err := encode(k, v)
+	requested := time.Now()
+	err := r.renew(ctx)
 	switch {
-	case e.err != nil:
-	case err != nil:
-		e.err = err
-	case name == "":
-		e.err = fmt.Errorf("encode %s: it has no name", b)
+	case errors.Is(err, store.ErrHoles) && r.Damage() != nil:
+		err = nil // the holes show what is missing, until Adopt fills them
+	case errors.Is(err, store.ErrLost):
+		err = r.rewrite(ctx, err)
 	}
-	e.batch = append(e.batch, store.Change{Key: k, Value: raw})
+	if err == nil {
+		err = r.repairUncertain(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if r.Lead.note(err); err == nil {
+		r.Lead.extend(requested)
+	}
+	return err
 }
 
-// encode returns the bytes that v is stored as.
-func encode(k store.Key, v any) ([]byte, error) {
-	raw, err := json.Marshal(v)
+func (r *Registry) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	return r.store.Renew(ctx)
+}
+
+// followFor follows the leader for about d.
+func (r *Registry) followFor(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
+		r.follow(ctx, d)
+	}
+	return ctx.Err()
+}
+
+// follow applies the leader's next commits to memory, or waits for retry after a failure. A failure only
+// delays memory: the store is loaded before this process leads.
+func (r *Registry) follow(ctx context.Context, retry time.Duration) {
+	if err := r.followOnce(ctx); err != nil && ctx.Err() == nil {
+		r.Lead.note(err)
+		pause(ctx, retry)
+	}
+}
+
+func (r *Registry) followOnce(ctx context.Context) error {
+	r.following.Lock()
+	defer r.following.Unlock()
+	if r.Lead.Fence() != 0 {
+		pause(ctx, store.FollowWait)
+		return nil
+	}
+	b, stale, err := r.store.Follow(ctx)
+	if err == nil && stale {
+		_, err = r.load(ctx)
+		return err
+	}
+	r.apply(b)
+	return err
+}
+
+// Confirm asks the store whether another process leads after this one. It is the last check before a
+// request to a BMC: in a virtual machine that was paused the lease seems valid, because no clock
+// advanced. It may be called concurrently.
+func (r *Registry) Confirm(ctx context.Context) error {
+	fence := r.Lead.Fence()
+	if fence == 0 {
+		return store.ErrFenced
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	return r.store.Confirm(ctx, fence)
+}
+
+// maxFence bounds fencing numbers, which begin with the Unix time and increase by one for each lead.
+const maxFence = 1 << 53
+
+// RaiseFence makes the fencing number higher than above, which the status branch shows, unless it is
+// already. It is called after AwaitLead and before the first save, because a store that was rolled
+// back or lost repeats numbers.
+func (r *Registry) RaiseFence(ctx context.Context, above uint64) error {
+	if above > maxFence {
+		return fmt.Errorf("fencing number %d is too high to be from an Ingot; set the status branch back to an earlier commit", above)
+	}
+	if err := r.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer r.endTurn()
+	switch fence := r.Lead.Fence(); {
+	case fence == 0:
+		return store.ErrFenced
+	case fence > above:
+		return nil
+	}
+	if err := r.raiseFence(ctx, above); err != nil {
+		r.Lead.note(err)
+		return fmt.Errorf("raise the fencing number above %d: %w", above, err)
+	}
+	return nil
+}
+
+// raiseFence is RaiseFence for a caller that has the turn.
+func (r *Registry) raiseFence(ctx context.Context, above uint64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+	defer cancel()
+	requested := time.Now()
+	fault.Point(fault.BeforeCommit)
+	fence, err := r.store.RaiseFence(ctx, above)
+	if errors.Is(err, store.ErrLost) {
+		if err = r.rewrite(ctx, err); err == nil {
+			fence, err = r.store.RaiseFence(ctx, above)
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", k.Bucket, k.Name, err)
+		return err
 	}
-	return raw, nil
+	fault.Point(fault.AfterCommit)
+	r.Lead.extend(requested)
+	r.Lead.setFence(fence)
+	r.log.Info("fencing number raised", "fence", fence, "above", above)
+	return nil
 }
 
-func (e *encoder) drop(name string, from ...store.Bucket) {
-	for _, b := range from {
-		e.batch = append(e.batch, store.Change{Key: store.Key{Bucket: b, Name: name}})
-	}
-}
-
-// wake says that something changed.
-func (r *Registry) wake() {
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	select {
-	case r.changed <- struct{}{}:
-	default:
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

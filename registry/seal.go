@@ -1,11 +1,9 @@
 package registry
 
 import (
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -143,7 +141,11 @@ func (s sealer) seal(k store.Key, plain []byte) []byte {
 	return s.aead.Seal(nil, nil, plain, associated(k))
 }
 
+// open returns a sealed value, or ErrNotFound if sealed is nil.
 func (s sealer) open(k store.Key, sealed []byte) ([]byte, error) {
+	if sealed == nil {
+		return nil, ErrNotFound
+	}
 	plain, err := s.aead.Open(nil, nil, sealed, associated(k))
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: sealed with another key than redis.sealKeyFile, or damaged", k.Bucket, k.Name)
@@ -153,29 +155,6 @@ func (s sealer) open(k store.Key, sealed []byte) ([]byte, error) {
 
 func associated(k store.Key) []byte { return []byte(string(k.Bucket) + "\x00" + k.Name) }
 
-// ErrSealKey is returned by Lead, and with bbolt by Open, when what is stored was sealed
-// with another key than ours: we could open none of it, and our tokens would not be
-// those that machines have.
+// ErrSealKey is returned by AwaitLead, and with bbolt by Open, if the store was sealed with another key.
+// This process could open none of it, and would make other tokens than those that machines have.
 var ErrSealKey = errors.New("what is stored was sealed with another key: redis.sealKeyFile must be the same file for every ingot that uses this store; compare it with theirs, or put the one back that it was before")
-
-// checkSealKey compares our key with that of the store, as far as it is known.
-func (r *Registry) checkSealKey() error {
-	kept := r.memory.kept(store.Key{Bucket: store.BucketSeal, Name: sealKey})
-	if kept == nil || hmac.Equal(kept, r.sealCheck) {
-		return nil
-	}
-	return ErrSealKey
-}
-
-// keepSealCheck writes what our key can be told by, if the store has nothing of the kind.
-func (r *Registry) keepSealCheck(ctx context.Context) error {
-	ch := store.Change{Key: store.Key{Bucket: store.BucketSeal, Name: sealKey}, Value: r.sealCheck}
-	if r.memory.has(ch.Key) {
-		return nil
-	}
-	if err := r.commitOnce(context.WithoutCancel(ctx), store.Batch{ch}); err != nil {
-		return err
-	}
-	r.memory.apply(store.Batch{ch})
-	return nil
-}

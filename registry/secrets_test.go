@@ -37,7 +37,7 @@ func TestSecretsAreSealed(t *testing.T) {
 				mustNotContain(t, path, secret)
 			}
 			again := open(t, o)
-			ignition, err := again.Payload(ctx, "t1")
+			ignition, err := again.Secrets.Payload(ctx, "t1")
 			if err != nil || ignition.Reveal() != "ignition "+secret {
 				t.Errorf("payload: %v", err)
 			}
@@ -59,7 +59,7 @@ func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
 	}
 	before := r.store.Next()
 	must.Do(t, r.Save(t.Context(), with("ignition")))
-	if kept, err := r.Payload(t.Context(), "t1"); err != nil || kept.Reveal() != "ignition" {
+	if kept, err := r.Secrets.Payload(t.Context(), "t1"); err != nil || kept.Reveal() != "ignition" {
 		t.Errorf("payload: %v", err)
 	}
 	if r.Observed().Servers["s1"].Boot.Ticket.ID != "t1" || r.store.Next() != before+1 {
@@ -89,20 +89,20 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	must.Do(t, r.SavePayload(ctx, "t1", model.NewSensitive("a")))
 	moved := store.Change{
 		Key:   store.Key{Bucket: store.BucketPayload, Name: "t2"},
-		Value: r.memory.kept(store.Key{Bucket: store.BucketPayload, Name: "t1"}),
+		Value: r.memory.sealed(store.Key{Bucket: store.BucketPayload, Name: "t1"}),
 	}
 	must.Do(t, r.write(ctx, always(store.Batch{moved})))
-	if _, err := r.Payload(ctx, "t2"); err == nil {
+	if _, err := r.Secrets.Payload(ctx, "t2"); err == nil {
 		t.Error("the Ignition of another ticket was opened")
 	}
-	if _, err := r.Payload(ctx, "t3"); !errors.Is(err, ErrNotFound) {
+	if _, err := r.Secrets.Payload(ctx, "t3"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unknown ticket: %v", err)
 	}
 	if err := r.SavePayload(ctx, "t4", model.NewSensitive(strings.Repeat("x", maxPayload+1))); err == nil {
 		t.Error("a payload of more than 4 MiB was kept")
 	}
-	must.Do(t, r.DropPayloads(ctx, func(id string) bool { return id == "t1" }))
-	if _, err := r.Payload(ctx, "t2"); !errors.Is(err, ErrNotFound) {
+	must.Do(t, r.Secrets.DropPayloads(ctx, func(id string) bool { return id == "t1" }))
+	if _, err := r.Secrets.Payload(ctx, "t2"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("dropped: %v", err)
 	}
 	_ = r.Close()
@@ -122,7 +122,7 @@ func TestAnotherSealKeyDoesNotLead(t *testing.T) {
 	other := must.Get(Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = other.Close() })
 	m.Del("{ingot}:lease")
-	if err := other.Lead(t.Context()); !errors.Is(err, ErrSealKey) {
+	if err := other.AwaitLead(t.Context()); !errors.Is(err, ErrSealKey) {
 		t.Errorf("another key: %v", err)
 	}
 	save(t, leader, everything())
@@ -134,9 +134,9 @@ func TestTokensSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	ticket := serverRecord(0, model.PurposeClaim).Boot.Ticket
 	r := lead(t, Options{Dir: dir})
-	token := r.TokenKey().Report(ticket)
+	token := r.TokenKey.Report(ticket)
 	_ = r.Close()
-	if !open(t, Options{Dir: dir}).TokenKey().MayReport(ticket, token.Reveal()) {
+	if !open(t, Options{Dir: dir}).TokenKey.MayReport(ticket, token.Reveal()) {
 		t.Error("the token is no longer valid")
 	}
 }

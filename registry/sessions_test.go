@@ -20,19 +20,19 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		var want []Session
 		for i := range maxSessions + 3 {
 			uri := fmt.Sprintf("/redfish/v1/SessionService/Sessions/%d", i)
-			must.Do(t, r.SaveSession(ctx, "bmc-0", uri, token))
+			must.Do(t, r.Secrets.SaveSession(ctx, "bmc-0", uri, token))
 			if i >= 4 { // three are too many, and one is dropped
 				want = append(want, Session{uri, token})
 			}
 		}
-		must.Do(t, r.SaveSession(ctx, "bmc-1", "/s/1", token))
+		must.Do(t, r.Secrets.SaveSession(ctx, "bmc-1", "/s/1", token))
 		other := []Session{{"/s/1", token}}
 		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
 		for range 2 {
 			if err := errors.Join(
-				r.SaveSession(ctx, "bmc-1", "/s/1", token),
-				r.DropSession(ctx, "bmc-1", "/s/none"),
-				r.DropSession(ctx, "bmc-2", "/s/1"),
+				r.Secrets.SaveSession(ctx, "bmc-1", "/s/1", token),
+				r.Secrets.DropSession(ctx, "bmc-1", "/s/none"),
+				r.Secrets.DropSession(ctx, "bmc-2", "/s/1"),
 			); err != nil {
 				t.Error(err)
 			}
@@ -40,24 +40,24 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session")); got != seals {
 			t.Errorf("%v writes, then %v", seals, got)
 		}
-		must.Do(t, r.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"))
-		if raw := r.memory.kept(store.Key{Bucket: store.BucketSession, Name: "bmc-1"}); len(raw) == 0 || len(raw) > 200 {
+		must.Do(t, r.Secrets.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"))
+		if raw := r.memory.sealed(store.Key{Bucket: store.BucketSession, Name: "bmc-1"}); len(raw) == 0 || len(raw) > 200 {
 			t.Errorf("sealed as %d bytes", len(raw))
 		}
 		_ = r.Close()
 		again := lead(t, b.options)
 		for bmc, want := range map[model.BMCName][]Session{"bmc-0": want, "bmc-1": other, "bmc-2": nil} {
 			sameText := cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })
-			if diff := cmp.Diff(want, again.Sessions(bmc), sameText); diff != "" {
+			if diff := cmp.Diff(want, again.Secrets.Sessions(bmc), sameText); diff != "" {
 				t.Errorf("sessions with %s (-want +got):\n%s", bmc, diff)
 			}
 		}
 		remove(t, again, "bmc-0", store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
-		if left := again.Sessions("bmc-0"); len(left) != 0 {
+		if left := again.Secrets.Sessions("bmc-0"); len(left) != 0 {
 			t.Errorf("left of a BMC that was removed: %v", left)
 		}
-		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions("bmc-1")) != 0 {
-			t.Errorf("%v, left %v", err, again.Sessions("bmc-1"))
+		if err := again.Secrets.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Secrets.Sessions("bmc-1")) != 0 {
+			t.Errorf("%v, left %v", err, again.Secrets.Sessions("bmc-1"))
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		"a long URI":   {"bmc-0", Session{large, model.NewSensitive("t")}},
 		"a long token": {"bmc-0", Session{"/s/1", model.NewSensitive(large)}},
 	} {
-		if err := r.SaveSession(t.Context(), tc.bmc, tc.URI, tc.Token); err == nil {
+		if err := r.Secrets.SaveSession(t.Context(), tc.bmc, tc.URI, tc.Token); err == nil {
 			t.Errorf("%s: saved", name)
 		}
 	}

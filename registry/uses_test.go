@@ -67,16 +67,16 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 		rec := serverRecord(0, model.PurposeClaim)
 		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: netip.MustParseAddr("::ffff:192.0.2.7")}, "") // the same one
-		r.Use(rec.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
-		r.saveUses(t.Context(), everyTicket)
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: netip.MustParseAddr("::ffff:192.0.2.7")}, "") // the same one
+		r.Boots.Use(rec.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
+		r.Boots.saveUses(t.Context(), everyTicket)
 		c.add(time.Second)
-		must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, clientA))
+		must.Do(t, r.Boots.Note(t.Context(), rec.Boot.Ticket, model.StageScript, clientA))
 		c.add(time.Second)
-		r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{}, "")
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-		r.saveUses(t.Context(), everyTicket)
+		r.Boots.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{}, "")
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Boots.saveUses(t.Context(), everyTicket)
 
 		want := model.NewObserved()
 		want.Servers["server-0"] = rec
@@ -118,11 +118,11 @@ func TestUsesOfTicketsThatAreNotTheNewestAreDropped(t *testing.T) {
 			rec := serverRecord(0, model.PurposeClaim)
 			rec.Boot.Ticket = c.newest
 			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-			r.Use(c.used, model.ThingScript, model.Asker{Client: clientA}, "")
-			r.saveUses(t.Context(), everyTicket)
+			r.Boots.Use(c.used, model.ThingScript, model.Asker{Client: clientA}, "")
+			r.Boots.saveUses(t.Context(), everyTicket)
 			wantUses(t, r, "server-0", c.want...)
-			if r.uses.total != 0 || len(r.uses.tickets) != 0 {
-				t.Errorf("%d still wait", r.uses.total)
+			if n := len(r.Boots.uses.tickets); n != 0 {
+				t.Errorf("%d tickets still wait", n)
 			}
 		})
 	}
@@ -133,13 +133,13 @@ func TestUsesBeginAnewWithATicket(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	rec := serverRecord(0, model.PurposeClaim)
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Boots.saveUses(t.Context(), everyTicket)
 	next := serverRecord(0, model.PurposeClaim)
 	next.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	r.Use(next.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientA}, "")
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.Use(next.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientA}, "")
+	r.Boots.saveUses(t.Context(), everyTicket)
 	want := &model.Progress{Ticket: "server-0-2", Uses: []model.TicketUse{
 		{What: model.ThingIgnition, Client: "192.0.2.7", First: now, Last: now, Count: 1},
 	}}
@@ -149,10 +149,9 @@ func TestUsesBeginAnewWithATicket(t *testing.T) {
 }
 
 func TestWhenUsesAreWritten(t *testing.T) {
-	script := func(client netip.Addr, refusal model.TicketRefusal) use {
-		return use{what: model.ThingScript, by: model.Asker{Client: client}, refusal: refusal, count: 1}
+	script := func(client netip.Addr, refusal model.TicketRefusal) model.TicketUse {
+		return model.TicketUse{What: model.ThingScript, Client: client.String(), Refusal: refusal, Count: 1}
 	}
-	shown := func(u use) model.TicketUse { return u.shown() }
 	var full []model.TicketUse
 	for i := range model.MaxTicketUses {
 		full = append(full, model.TicketUse{What: model.ThingScript, Client: fmt.Sprint(i)})
@@ -161,7 +160,7 @@ func TestWhenUsesAreWritten(t *testing.T) {
 	cases := map[string]struct {
 		known  []model.TicketUse
 		ticket string // of what is known
-		use    use
+		use    model.TicketUse
 		waited time.Duration
 		want   bool
 	}{
@@ -170,27 +169,27 @@ func TestWhenUsesAreWritten(t *testing.T) {
 			use:    served, want: true,
 		},
 		"a use of the next ticket is, too": {
-			known: []model.TicketUse{shown(served)}, ticket: "before",
+			known: []model.TicketUse{served}, ticket: "before",
 			use: served, want: true,
 		},
 		"another client's is, too": {
-			known: []model.TicketUse{shown(served)}, ticket: "t",
+			known: []model.TicketUse{served}, ticket: "t",
 			use: script(clientB, ""), want: true,
 		},
 		"a refusal after it was served is, too": {
-			known: []model.TicketUse{shown(served)}, ticket: "t",
+			known: []model.TicketUse{served}, ticket: "t",
 			use: script(clientA, model.RefusedReplay), want: true,
 		},
 		"another count waits": {
-			known: []model.TicketUse{shown(served)}, ticket: "t",
+			known: []model.TicketUse{served}, ticket: "t",
 			use: served, waited: useCountEvery - 1,
 		},
 		"another count is written after some seconds": {
-			known: []model.TicketUse{shown(served)}, ticket: "t",
+			known: []model.TicketUse{served}, ticket: "t",
 			use: served, waited: useCountEvery, want: true,
 		},
 		"a clock that went back does not hold it up": {
-			known: []model.TicketUse{shown(served)}, ticket: "t",
+			known: []model.TicketUse{served}, ticket: "t",
 			use: served, waited: -time.Hour, want: true,
 		},
 		"what there is no room for is no reason": {
@@ -208,8 +207,8 @@ func TestWhenUsesAreWritten(t *testing.T) {
 			var e encoder
 			e.set(store.BucketProgress, "s", &model.Progress{Ticket: c.ticket, Uses: c.known})
 			must.Do(t, r.write(t.Context(), always(e.batch)))
-			pending := &pendingTicket{ticketKey: ticketKey{"s", "t"}, since: now, uses: []use{c.use}}
-			if got := r.isDue(now.Add(c.waited))(pending); got != c.want {
+			pending := &pendingTicket{ticketKey: ticketKey{"s", "t"}, since: now, uses: []model.TicketUse{c.use}}
+			if got := r.Boots.isDue(now.Add(c.waited))(pending); got != c.want {
 				t.Errorf("due: %v", got)
 			}
 		})
@@ -225,7 +224,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		began := time.Now().UTC()
 		stop, _ := run(t, r)
 		for range 600 {
-			r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
+			r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(useCountEvery + useEvery)
@@ -242,7 +241,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		if again := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(store.BucketProgress))); again != writes {
 			t.Errorf("%v writes while nothing was used", again-writes)
 		}
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 		want.Last, want.Count = time.Now().UTC(), 601
 		stop() // writes what waits
 		wantUses(t, r, "server-0", want)
@@ -257,7 +256,7 @@ func TestNewUseIsWrittenWithinASecond(t *testing.T) {
 		run(t, r)
 		time.Sleep(10 * time.Millisecond)
 		at := time.Now().UTC()
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 		time.Sleep(useEvery)
 		synctest.Wait()
 		wantUses(t, r, "server-0", model.TicketUse{What: model.ThingScript, Client: "192.0.2.7", First: at, Last: at, Count: 1})
@@ -273,15 +272,15 @@ func TestRefusalsLeaveRoomForTheServer(t *testing.T) {
 	addr := netip.MustParseAddr("2001:db8::")
 	for i := range 10 * model.MaxTicketUses {
 		if addr = addr.Next(); i%50 == 49 {
-			r.saveUses(t.Context(), everyTicket)
+			r.Boots.saveUses(t.Context(), everyTicket)
 		}
-		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: addr}, model.RefusedToken)
+		r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: addr}, model.RefusedToken)
 	}
 	for range 10 * model.MaxTicketUses {
 		addr = addr.Next()
-		r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: addr}, "")
+		r.Boots.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: addr}, "")
 	}
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.saveUses(t.Context(), everyTicket)
 	count := make(map[model.TicketRefusal]int)
 	for _, u := range r.Observed().Progress["server-0"].Uses {
 		count[u.Refusal]++
@@ -292,30 +291,6 @@ func TestRefusalsLeaveRoomForTheServer(t *testing.T) {
 	}
 	if testutil.ToFloat64(r.metrics.unnoted) == 0 {
 		t.Error("those without room are not counted")
-	}
-}
-
-func TestPendingUsesAreBounded(t *testing.T) {
-	p := newPendingUses()
-	refused := use{what: model.ThingScript, by: model.Asker{Client: clientA}, refusal: model.RefusedToken, count: 1}
-	served := use{what: model.ThingScript, by: model.Asker{Client: clientA}, count: 1}
-	for i := range 3 * maxPendingUses {
-		p.add(ticketKey{model.ServerName(fmt.Sprint(i)), "t"}, refused, now)
-	}
-	if p.total != maxPendingRefused || p.refused != maxPendingRefused || len(p.tickets) != maxPendingRefused {
-		t.Errorf("%d wait, %d refusals", p.total, p.refused)
-	}
-	for i := range 3 * maxPendingUses {
-		p.add(ticketKey{model.ServerName(fmt.Sprint(i)), "t"}, served, now)
-	}
-	if p.total != maxPendingUses || p.refused != maxPendingRefused {
-		t.Errorf("%d wait, %d refusals", p.total, p.refused)
-	}
-	if !p.add(ticketKey{"0", "t"}, refused, now) {
-		t.Error("another of a known kind takes no room")
-	}
-	if p.take(everyTicket); p.total != 0 || p.refused != 0 || len(p.tickets) != 0 {
-		t.Errorf("%d wait, %d refusals of %d tickets", p.total, p.refused, len(p.tickets))
 	}
 }
 
@@ -339,14 +314,14 @@ func TestUsesWaitForAStoreThatDoesNotAnswer(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	s := &brokenStore{r.store, errors.New("no answer")}
 	r.store = s
-	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Boots.saveUses(t.Context(), everyTicket)
 	c.add(time.Second)
-	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Boots.saveUses(t.Context(), everyTicket)
 	wantUses(t, r, "server-0")
 	s.broken = nil
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.saveUses(t.Context(), everyTicket)
 	wantUses(t, r, "server-0", model.TicketUse{What: model.ThingScript, Client: "192.0.2.7", First: now, Last: after(1), Count: 2})
 }
 
@@ -360,18 +335,18 @@ func TestUsesAreCountedWhileTheyAreWritten(t *testing.T) {
 	for range users {
 		all.Go(func() {
 			for range each {
-				r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: clientA}, "")
+				r.Boots.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: clientA}, "")
 			}
 		})
 	}
 	for i, stage := range stages {
-		if err := r.Note(t.Context(), rec.Boot.Ticket, stage, clientA); err != nil {
+		if err := r.Boots.Note(t.Context(), rec.Boot.Ticket, stage, clientA); err != nil {
 			t.Fatal(i, err)
 		}
-		r.saveUses(t.Context(), everyTicket)
+		r.Boots.saveUses(t.Context(), everyTicket)
 	}
 	all.Wait()
-	r.saveUses(t.Context(), everyTicket)
+	r.Boots.saveUses(t.Context(), everyTicket)
 	got := r.Observed().Progress["server-0"]
 	if len(got.Uses) != 1 || got.Uses[0].Count != users*each || got.IgnitionAt.IsZero() {
 		t.Errorf("got %+v", got)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model/must"
 )
 
@@ -31,7 +32,7 @@ func writeFile(t testing.TB, dir, name string) {
 func large(b *testing.B) *Server {
 	cfg := hosts()
 	cfg.Subnets[0].CIDR, cfg.Subnets[0].Gateway = netip.MustParsePrefix("10.0.0.0/16"), netip.Addr{}
-	cfg.Subnets[0].Range = rangeOf("10.0.1.0-10.0.255.254")
+	cfg.Subnets[0].Ranges = []lease.Range{rangeOf("10.0.1.0-10.0.255.254")}
 	s := testServer(b, Options{Networks: []Network{cfg}, Store: newMemory()})
 	s.networks[0].sockets.current.Store(&link{name: "eth0", index: 1, v4: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/16")}})
 	return s

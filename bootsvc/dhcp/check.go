@@ -181,8 +181,8 @@ func (c *checker) proxy(path string, n Network) {
 		if len(s.Options) > 0 {
 			c.say(at+".options", "in mode proxy another DHCP server gives the options; leave them out")
 		}
-		if all := s.ranges(); len(all) > 0 {
-			c.say(at+rangeKey(s), "%s: in mode proxy another DHCP server gives the addresses; leave the range out", all[0])
+		if all := s.Ranges; len(all) > 0 {
+			c.say(at+".ranges", "%s: in mode proxy another DHCP server gives the addresses; leave the range out", all[0])
 		}
 	}
 }
@@ -277,26 +277,12 @@ func (c *checker) sameFamily(path string, s Subnet) {
 	}
 }
 
-// rangeKey is the key that a subnet's ranges stand under.
-func rangeKey(s Subnet) string {
-	if s.Range.IsZero() {
-		return ".ranges"
-	}
-	return ".range"
-}
-
 // maxRanges bounds the ranges, and what is excluded, of a subnet.
 const maxRanges = 256
 
 // ranges checks which addresses of a subnet are given.
 func (c *checker) ranges(path string, s Subnet) {
 	before := len(c.problems)
-	if !s.Range.IsZero() {
-		c.addressRange(path+".range", s, s.Range)
-		if len(s.Ranges) > 0 {
-			c.say(path+".ranges", "there is range: %s as well; keep one of the two", s.Range)
-		}
-	}
 	for _, list := range []struct {
 		key string
 		all []lease.Range
@@ -312,21 +298,21 @@ func (c *checker) ranges(path string, s Subnet) {
 	if len(c.problems) > before {
 		return
 	}
-	if a, b, overlap := lease.Overlap(s.ranges()); overlap {
+	if a, b, overlap := lease.Overlap(s.Ranges); overlap {
 		c.say(path+".ranges", "%s and %s overlap: make them one", a, b)
 		return
 	}
 	for i, x := range s.Exclude {
-		if !slices.ContainsFunc(s.ranges(), func(r lease.Range) bool { return r.Contains(x.First) || x.Contains(r.First) }) {
+		if !slices.ContainsFunc(s.Ranges, func(r lease.Range) bool { return r.Contains(x.First) || x.Contains(r.First) }) {
 			c.say(fmt.Sprintf("%s.exclude[%d]", path, i), "%s lies in none of the subnet's ranges, so it excludes nothing; leave it out", x)
 		}
 	}
-	left := lease.Without(s.ranges(), s.Exclude)
-	if len(left) == 0 && len(s.ranges()) > 0 {
+	left := lease.Without(s.Ranges, s.Exclude)
+	if len(left) == 0 && len(s.Ranges) > 0 {
 		c.say(path+".exclude", "it leaves nothing of the subnet's ranges; leave both out for reservations only")
 	}
 	if i := slices.IndexFunc(left, func(r lease.Range) bool { return s.Gateway.IsValid() && r.Contains(s.Gateway) }); i >= 0 {
-		c.say(path+rangeKey(s), "%s must not hold the gateway %s", left[i], s.Gateway)
+		c.say(path+".ranges", "%s must not hold the gateway %s", left[i], s.Gateway)
 	}
 }
 
@@ -357,8 +343,8 @@ func (c *checker) derive(path string, s Subnet) {
 	case s.Derive == DeriveStateless && s.CIDR.Bits() > 80:
 		c.say(path+".derive", "stateless needs the last 48 bits for the MAC address: %s must be a /80 or larger", s.CIDR)
 	}
-	if all := s.ranges(); len(all) > 0 {
-		c.say(path+rangeKey(s), "%s: addresses are derived (derive: %s), so there is nothing to choose; keep one of the two", all[0], s.Derive)
+	if all := s.Ranges; len(all) > 0 {
+		c.say(path+".ranges", "%s: addresses are derived (derive: %s), so there is nothing to choose; keep one of the two", all[0], s.Derive)
 	}
 }
 

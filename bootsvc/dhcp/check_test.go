@@ -78,7 +78,7 @@ func TestCheckRefuses(t *testing.T) {
 			change: network(func(n *Network) { *n = Network{Name: "p", Interface: "eth0", Role: model.RoleBMC, Mode: ModeProxy} }),
 			path:   "[0].mode", says: "role host only",
 		},
-		"a proxy with a range": {network(func(n *Network) { n.Mode = ModeProxy }), "[0].subnets[0].range", "leave the range out"},
+		"a proxy with a range": {network(func(n *Network) { n.Mode = ModeProxy }), "[0].subnets[0].ranges", "leave the range out"},
 		"a MAC prefix without colons": {
 			change: network(func(n *Network) { n.MACAllow = []string{"a0:36:9f", "a0369f"} }), path: "[0].macAllow[1]", says: "with colons",
 		},
@@ -104,18 +104,18 @@ func TestCheckRefuses(t *testing.T) {
 			says: "no subnet that clients",
 		},
 		"a range outside its subnet": {
-			change: subnet(func(s *Subnet) { s.Range = rangeOf("192.0.2.250-192.0.3.5") }), path: "[0].subnets[0].range",
+			change: subnet(func(s *Subnet) { s.Ranges = []lease.Range{rangeOf("192.0.2.250-192.0.3.5")} }), path: "[0].subnets[0].ranges[0]",
 			says: "from 192.0.2.0 to 192.0.2.255",
 		},
 		"a range the wrong way round": {
-			change: subnet(func(s *Subnet) { s.Range = rangeOf("192.0.2.20-192.0.2.10") }), path: "[0].subnets[0].range",
+			change: subnet(func(s *Subnet) { s.Ranges = []lease.Range{rangeOf("192.0.2.20-192.0.2.10")} }), path: "[0].subnets[0].ranges[0]",
 			says: "write 192.0.2.10-192.0.2.20",
 		},
 		"a range of the other family": {
-			change: subnet(func(s *Subnet) { s.Range = rangeOf("fd00::1-fd00::2") }), path: "[0].subnets[0].range", says: "same family",
+			change: subnet(func(s *Subnet) { s.Ranges = []lease.Range{rangeOf("fd00::1-fd00::2")} }), path: "[0].subnets[0].ranges[0]", says: "same family",
 		},
 		"a range with the gateway": {
-			change: subnet(func(s *Subnet) { s.Gateway = addr("192.0.2.11") }), path: "[0].subnets[0].range", says: "gateway 192.0.2.11",
+			change: subnet(func(s *Subnet) { s.Gateway = addr("192.0.2.11") }), path: "[0].subnets[0].ranges", says: "gateway 192.0.2.11",
 		},
 		"a gateway outside": {
 			change: subnet(func(s *Subnet) { s.Gateway = addr("198.51.100.1") }), path: "[0].subnets[0].gateway",
@@ -143,25 +143,24 @@ func TestCheckRefuses(t *testing.T) {
 			change: subnet(func(s *Subnet) { v6(s); s.Derive = "eui64" }), path: "[0].subnets[0].derive", says: "stateless or onmetal",
 		},
 		"a derivation of IPv4": {
-			change: subnet(func(s *Subnet) { s.Range = lease.Range{}; s.Derive = DeriveOnmetal }), path: "[0].subnets[0].derive",
+			change: subnet(func(s *Subnet) { s.Ranges = nil; s.Derive = DeriveOnmetal }), path: "[0].subnets[0].derive",
 			says: "IPv6 addresses only",
 		},
 		"a derivation beside a range": {
-			change: subnet(func(s *Subnet) { v6(s); s.Derive, s.Range = DeriveOnmetal, rangeOf("fd00::1-fd00::2") }),
-			path:   "[0].subnets[0].range", says: "keep one",
+			change: subnet(func(s *Subnet) { v6(s); s.Derive, s.Ranges = DeriveOnmetal, []lease.Range{rangeOf("fd00::1-fd00::2")} }),
+			path:   "[0].subnets[0].ranges", says: "keep one",
 		},
 		"a stateless subnet too small": {subnet(func(s *Subnet) {
 			s.CIDR = netip.MustParsePrefix("fd00::/96")
 			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
 		}), "[0].subnets[0].derive", "/80 or larger"},
-		"range and ranges": {subnet(func(s *Subnet) { s.Ranges = []lease.Range{rangeOf("192.0.2.20-192.0.2.21")} }), "[0].subnets[0].ranges", "keep one"},
 		"ranges that overlap": {subnet(func(s *Subnet) {
-			s.Range, s.Ranges = lease.Range{}, []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.2.30-192.0.2.40")}
+			s.Ranges = []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.2.30-192.0.2.40")}
 		}), "[0].subnets[0].ranges", "192.0.2.20-192.0.2.30 and 192.0.2.30-192.0.2.40 overlap"},
 		"one of several ranges outside the subnet": {subnet(func(s *Subnet) {
-			s.Range, s.Ranges = lease.Range{}, []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.3.1-192.0.3.2")}
+			s.Ranges = []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.3.1-192.0.3.2")}
 		}), "[0].subnets[0].ranges[1]", "must lie within 192.0.2.0/24"},
-		"a range of nothing":         {subnet(func(s *Subnet) { s.Range, s.Ranges = lease.Range{}, []lease.Range{{}} }), "[0].subnets[0].ranges[0]", "it is empty"},
+		"a range of nothing":         {subnet(func(s *Subnet) { s.Ranges = []lease.Range{{}} }), "[0].subnets[0].ranges[0]", "it is empty"},
 		"an exclusion of nothing":    {subnet(func(s *Subnet) { s.Exclude = []lease.Range{rangeOf("192.0.2.40-192.0.2.41")} }), "[0].subnets[0].exclude[0]", "excludes nothing"},
 		"an exclusion of everything": {subnet(func(s *Subnet) { s.Exclude = []lease.Range{rangeOf("192.0.2.10-192.0.2.12")} }), "[0].subnets[0].exclude", "leaves nothing"},
 		"an option that is none":     {network(func(n *Network) { n.Options = ClientOptions{"mut": "9000"} }), "[0].options.mut", "did you mean"},

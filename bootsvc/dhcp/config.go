@@ -62,11 +62,10 @@ func (n Network) Boots() bool { return n.Serves() && n.Role == model.RoleHost }
 
 // Subnet is one subnet of a Network.
 type Subnet struct {
-	CIDR  netip.Prefix `json:"cidr"`
-	Range lease.Range  `json:"range"` // addresses for clients without reservation; empty = reservations only
-	// Ranges are several in place of Range.
+	CIDR netip.Prefix `json:"cidr"`
+	// Ranges are addresses for clients without reservation; none = reservations only.
 	Ranges []lease.Range `json:"ranges"`
-	// Exclude are addresses of Range, or Ranges, that only a reservation gives.
+	// Exclude are addresses of Ranges that only a reservation gives.
 	Exclude []lease.Range `json:"exclude"`
 	Gateway netip.Addr    `json:"gateway"`
 	DNS     []netip.Addr  `json:"dns"`
@@ -76,20 +75,12 @@ type Subnet struct {
 	LeaseTime time.Duration `json:"leaseTime"`
 	// Derive makes addresses (IPv6 only) from the relay's link address, which must lie
 	// in CIDR: "stateless" is its first 80 bits and the MAC address, "onmetal" the
-	// link address plus one. There is no Range then.
+	// link address plus one. There are no Ranges then.
 	Derive Derivation `json:"derive"`
 	// Delegate is where prefixes for clients come from (IPv6 only).
 	Delegate lease.Delegation `json:"delegate"`
 	// Options are for clients of the subnet (IPv4 only), before those of the network.
 	Options ClientOptions `json:"options"`
-}
-
-// ranges are Range and Ranges.
-func (s Subnet) ranges() []lease.Range {
-	if s.Range.IsZero() {
-		return s.Ranges
-	}
-	return append([]lease.Range{s.Range}, s.Ranges...)
 }
 
 // Derivation is how an IPv6 address is made of what a relay says.

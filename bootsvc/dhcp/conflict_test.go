@@ -126,7 +126,7 @@ func TestAnAddressThatASilentDeviceUsesIsNotOffered(t *testing.T) {
 // TestADeviceThatAnswersForAllAddressesIsNotBelieved: a router that does proxy ARP would leave nothing.
 func TestADeviceThatAnswersForAllAddressesIsNotBelieved(t *testing.T) {
 	cfg := hosts()
-	cfg.Subnets[0].Range = rangeOf("192.0.2.10-192.0.2.200")
+	cfg.Subnets[0].Ranges = []lease.Range{rangeOf("192.0.2.10-192.0.2.200")}
 	s := testServer(t, Options{Networks: []Network{cfg}, Prober: &neighbours{all: "02:00:00:00:00:99"}, Clock: func() time.Time { return t0 }})
 	got := 0
 	for i := range 20 {

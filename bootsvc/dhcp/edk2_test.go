@@ -97,7 +97,7 @@ func TestEDK2KeepsOptions(t *testing.T) {
 	for name, change := range map[string]func(*Network){
 		"all settings":                         func(*Network) {},
 		"no gateway":                           func(n *Network) { n.Subnets[0].Gateway = netip.Addr{} },
-		"no settings":                          func(n *Network) { n.Subnets[0] = Subnet{CIDR: n.Subnets[0].CIDR, Range: n.Subnets[0].Range} },
+		"no settings":                          func(n *Network) { n.Subnets[0] = Subnet{CIDR: n.Subnets[0].CIDR, Ranges: n.Subnets[0].Ranges} },
 		"replies of the maximum size":          func(n *Network) { n.Subnets[0].Domain = strings.Repeat("long.", 45) + "example" },
 		"boot file of the operator":            func(n *Network) { n.Options = ClientOptions{"boot-file": "a.efi"} },
 		"boot file and server of the operator": func(n *Network) { n.Options = ClientOptions{"boot-file": "a.efi", "tftp-server": "192.0.2.9"} },

@@ -47,7 +47,7 @@ func hosts() Network {
 	return Network{
 		Name: "hosts", Interface: "eth0", Role: model.RoleHost,
 		Subnets: []Subnet{{
-			CIDR: netip.MustParsePrefix("192.0.2.0/24"), Range: rangeOf("192.0.2.10-192.0.2.12"),
+			CIDR: netip.MustParsePrefix("192.0.2.0/24"), Ranges: []lease.Range{rangeOf("192.0.2.10-192.0.2.12")},
 			Gateway: addr("192.0.2.1"), DNS: []netip.Addr{addr("192.0.2.2")}, NTP: []netip.Addr{addr("192.0.2.3")},
 			Domain: "example.com", LeaseTime: time.Hour,
 		}},

@@ -46,7 +46,7 @@ func newNetwork(s *Server, cfg Network) *network {
 		maps.Copy(told, s.Options.encoded())
 		n.told = append(n.told, told)
 		subnets = append(subnets, lease.Subnet{
-			CIDR: s.CIDR, Ranges: s.ranges(), Exclude: s.Exclude, Gateway: s.Gateway,
+			CIDR: s.CIDR, Ranges: s.Ranges, Exclude: s.Exclude, Gateway: s.Gateway,
 			LeaseTime: s.LeaseTime, Delegate: s.Delegate,
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
 	"ingot/model/must"
 )
@@ -25,7 +26,7 @@ import (
 func relays(listen string) Network {
 	return Network{
 		Name: "relays", Listen: listen, Role: model.RoleBMC,
-		Subnets: []Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8"), Range: rangeOf("127.0.9.1-127.0.9.9")}},
+		Subnets: []Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8"), Ranges: []lease.Range{rangeOf("127.0.9.1-127.0.9.9")}}},
 	}
 }
 
@@ -126,7 +127,7 @@ func TestRunThroughARelay(t *testing.T) {
 func TestARowThatAsksAtOnceIsAnswered(t *testing.T) {
 	const machines = 48
 	row := relays("127.0.0.1:0")
-	row.Subnets[0].Range = rangeOf("127.0.9.1-127.0.9.200")
+	row.Subnets[0].Ranges = []lease.Range{rangeOf("127.0.9.1-127.0.9.200")}
 	s, _ := start(t, Options{Networks: []Network{row}, Store: newMemory()})
 	c := must.Get(net.Dial("udp4", localAddr(t, s.networks[0].sockets.v4.Load()).String()))(t)
 	defer func() { _ = c.Close() }()

@@ -122,7 +122,7 @@ func textOf(b []byte) string {
 const anyone = "0.0.0.0:68" // a client without address
 
 func twoSubnets(n *Network) {
-	n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
+	n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Ranges: []lease.Range{rangeOf("198.51.100.9-198.51.100.9")}})
 }
 
 func TestDecide4(t *testing.T) {

@@ -103,7 +103,7 @@ type lab6 struct {
 // subnet6 returns a subnet with all that clients can be told.
 func subnet6(cidr, first, last string) Subnet {
 	return Subnet{
-		CIDR: netip.MustParsePrefix(cidr), Range: lease.Range{First: netip.MustParseAddr(first), Last: netip.MustParseAddr(last)},
+		CIDR: netip.MustParsePrefix(cidr), Ranges: []lease.Range{lease.Range{First: netip.MustParseAddr(first), Last: netip.MustParseAddr(last)}},
 		DNS: []netip.Addr{netip.MustParseAddr("fd00::53")}, NTP: []netip.Addr{netip.MustParseAddr("fd00::123")},
 		Domain: "lab.example.com", LeaseTime: time.Hour,
 	}
@@ -351,7 +351,7 @@ func TestExchange6(t *testing.T) {
 			{onLink6, "SOLICIT 000001\n 1 $client\n 4 00000007", "ADVERTISE 000001" + ids + "\n 4 00000007\n  " + noAddrs},
 		}},
 		"no address is left": {
-			change: func(n *Network) { n.Subnets[0].Range.Last = n.Subnets[0].Range.First },
+			change: func(n *Network) { n.Subnets[0].Ranges[0].Last = n.Subnets[0].Ranges[0].First },
 			setUp:  func(l *lab6) { l.lease("52:54:00:12:00:99") },
 			steps: []step6{
 				{onLink6, "SOLICIT 000001\n 1 $client" + na6, "ADVERTISE 000001" + ids + na6 + "\n  " + noAddrs},
@@ -1196,7 +1196,7 @@ func FuzzHandle6(f *testing.F) {
 // durable at once. Its yardstick only reads and writes such packets.
 func BenchmarkSARR6(b *testing.B) {
 	cfg := plain6()
-	cfg.Subnets[0].Range = lease.Range{First: netip.MustParseAddr("fd00::1:0"), Last: netip.MustParseAddr("fd00::ffff:0")}
+	cfg.Subnets[0].Ranges = []lease.Range{lease.Range{First: netip.MustParseAddr("fd00::1:0"), Last: netip.MustParseAddr("fd00::ffff:0")}}
 	l := newLab6(b, cfg)
 	from := netip.MustParseAddrPort(onLink6)
 	solicit, request := l.table("SOLICIT 000001\n 1 $client"+na6+"\n 6 0017"), l.table("REQUEST 000001"+ids+na6+"\n 6 0017")

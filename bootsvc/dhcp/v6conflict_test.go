@@ -90,7 +90,7 @@ func TestAnAddressThatASilentDeviceUsesIsNotAdvertised6(t *testing.T) {
 			want: "fd00::12, fd00::11", asked: "fd00::10 on 2, fd00::11 on 2, fd00::12 on 2",
 		},
 		"what is derived is this client's": {
-			all: stranger, change: func(n *Network) { n.Subnets[0].Range, n.Subnets[0].Derive = lease.Range{}, DeriveOnmetal },
+			all: stranger, change: func(n *Network) { n.Subnets[0].Ranges, n.Subnets[0].Derive = nil, DeriveOnmetal },
 			packet: at6(solicit, saw6), from: relayed7, want: "fd00::2",
 		},
 		"a prefix is nobody's address": {
@@ -165,4 +165,4 @@ func otherLink6(n *Network) {
 }
 
 // twoLeft6 leaves two addresses.
-func twoLeft6(n *Network) { n.Subnets[0].Range.Last = netip.MustParseAddr("fd00::11") }
+func twoLeft6(n *Network) { n.Subnets[0].Ranges[0].Last = netip.MustParseAddr("fd00::11") }

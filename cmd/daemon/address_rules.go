@@ -12,7 +12,7 @@ import (
 // addressRules say which client may use a server's boot ticket.
 func (d *daemon) addressRules() netboot.AddressRules {
 	return netboot.AddressRules{
-		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry,
+		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry.Boots,
 		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.Holder, Heard: d.heard, Neighbours: d.neighbours},
 	}
 }

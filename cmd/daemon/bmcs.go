@@ -20,8 +20,8 @@ func (d *daemon) openBMCs() error {
 	}
 	d.pool = bmc.NewPool(bmc.Options{
 		Timeout: timeout, ReadBack: readBack,
-		RequestsPerSecond: d.opts.BMC.RequestsPerSecond, MaxInFlight: d.opts.BMC.MaxInFlight, CA: ca, Networks: d.opts.BMC.Networks,
-		Permit: d.permit, Sessions: adapter.Sessions{Registry: d.registry}, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+		RequestsPerSecond: d.opts.BMC.RequestsPerSecond, CA: ca, Networks: d.opts.BMC.Networks,
+		Permit: d.permit, Sessions: adapter.Sessions{Secrets: d.registry.Secrets}, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return nil
 }

@@ -42,7 +42,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		d.boots.UnsignedLoader = d.loaders.Unsigned
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
-		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
+		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey.Config, Images: d.images,
 		Cache: d.cache, DiskImages: d.boots, Loaders: d.loaders, Files: d.files, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
 		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue, Whom: d.rescue},
 		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Told: d.followAddress, Log: d.log, Registerer: d.metrics, Clock: d.clock,

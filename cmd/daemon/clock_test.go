@@ -80,8 +80,8 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 		r.RemoteAddr = "127.0.0.1:4000"
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	ask(d.probes, http.MethodPost, "/r/"+d.registry.TokenKey().Report(ticket).Reveal()+"/bootstate", `{"systemUUID": "`+ticket.UUID+`", "booted": true}`)
-	must.Do(t, d.registry.Note(t.Context(), ticket, model.StageScript, netip.Addr{}))
+	ask(d.probes, http.MethodPost, "/r/"+d.registry.TokenKey.Report(ticket).Reveal()+"/bootstate", `{"systemUUID": "`+ticket.UUID+`", "booted": true}`)
+	must.Do(t, d.registry.Boots.Note(t.Context(), ticket, model.StageScript, netip.Addr{}))
 	desired := &model.Desired{Endpoints: map[string]*model.Endpoint{"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "127.0.0.1"}}}}
 	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
 	ask(d.bootsvc.Handler(), http.MethodGet, "/loader/nothing", "")

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,13 @@ import (
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
+)
+
+const (
+	// planEvery is how often everything is evaluated again without an event.
+	planEvery = 2 * time.Minute
+	// publishEvery is the minimum time between two commits of the status branch that no decision waits for.
+	publishEvery = 30 * time.Second
 )
 
 // Environment is what Run is given by the program around it.
@@ -207,15 +215,15 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
-		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt, Addresses: d.leasedAddresses,
-		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
+		Desired: d.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Records: d.registry.Records},
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Lead.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt, Addresses: d.leasedAddresses,
+		Policy: rules, DigestKey: d.registry.DigestKey, Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
+	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Lead.Fence, Holder: d.holder}
 	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report, d.opts.Admin.ServerMetrics))
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: sink{d}, Note: d.pushed,
-		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
+		Interval: cmp.Or(opts.Tuning.StatusInterval, publishEvery), Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch could not be pushed; 0 when it can.",
@@ -251,7 +259,7 @@ func (d *daemon) run(ctx context.Context) error {
 // lead waits until this process leads and knows what any other did, and starts the parts
 // that act.
 func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
-	if err := d.registry.Lead(ctx); err != nil {
+	if err := d.registry.AwaitLead(ctx); err != nil {
 		return fmt.Errorf("take the lead: %w", err)
 	}
 	parts.Go(func() error { return d.registry.Run(ctx) })
@@ -286,7 +294,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 func (d *daemon) act(ctx context.Context) error {
 	for {
 		parts, acting := errgroup.WithContext(ctx)
-		parts.Go(func() error { return d.loop.Run(acting, d.opts.Resync) })
+		parts.Go(func() error { return d.loop.Run(acting, planEvery) })
 		parts.Go(func() error { return d.publisher.Run(acting) })
 		parts.Go(func() error { return d.watch(acting) })
 		if err := parts.Wait(); !errors.Is(err, errMoved) {

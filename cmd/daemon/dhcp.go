@@ -105,12 +105,12 @@ func (d *daemon) leasedAt(macs []string) time.Time {
 
 // reserved reports whether a MAC address is that of a server that is Reserved.
 func (d *daemon) reserved(mac string) bool {
-	holder, _ := d.registry.Find(mac)
+	holder, _ := d.registry.Boots.Find(mac)
 	rec := d.registry.Observed().Servers[holder.Server]
 	return rec != nil && rec.Life.State == model.StateReserved
 }
 
 // sawInVain notes that a server's firmware asked DHCP what to boot and got no answer.
 func (d *daemon) sawInVain(t *model.Ticket, mac string) {
-	d.registry.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
+	d.registry.Boots.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
 }

@@ -47,7 +47,7 @@ func TestWhatIsPlannedWithIsReservedBefore(t *testing.T) {
 	var err error
 	d.dhcp, err = dhcp.New(dhcp.Options{Networks: []dhcp.Network{{
 		Name: "r", Listen: "127.0.0.1:0", Role: model.RoleHost, Subnets: []dhcp.Subnet{{
-			CIDR: netip.MustParsePrefix("127.0.0.0/8"), Range: lease.Range{First: netip.MustParseAddr("127.0.0.10"), Last: netip.MustParseAddr("127.0.0.19")},
+			CIDR: netip.MustParsePrefix("127.0.0.0/8"), Ranges: []lease.Range{lease.Range{First: netip.MustParseAddr("127.0.0.10"), Last: netip.MustParseAddr("127.0.0.19")}},
 		}},
 	}}})
 	if err != nil {

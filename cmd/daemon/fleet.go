@@ -67,7 +67,7 @@ func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
 
 // parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {
-	p := admin.Parts{Store: d.registry, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.loadersThere}
+	p := admin.Parts{Store: d.registry.Lead, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.loadersThere}
 	if d.dhcp != nil {
 		p.NetworksServed = d.dhcp.Healthy
 	}

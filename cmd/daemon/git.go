@@ -22,7 +22,7 @@ func (d *daemon) openGit() (err error) {
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{Strict: o.Git.Strict, CrossCheck: crossCheck, StillFit: stillFit},
+		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: crossCheck, StillFit: stillFit},
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -32,9 +32,10 @@ func (d *daemon) openGit() (err error) {
 		d.log.Warn("git.ageKeyFile can be read or changed by anybody on this machine: chmod o-rwx", "file", o.Git.AgeKeyFile)
 	}
 	d.joinSecrets()
+	name, email := o.Status.AuthorName()
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
-		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
-		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
+		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: name, AuthorEmail: email,
+		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep),
 		Watch: d.checkHead, Pushing: d.pushing, Log: d.log, Registerer: d.metrics,
 	})
 	return err

@@ -50,7 +50,7 @@ func (f *fleet) Leases() []report.LeaseRow {
 
 // ownerOf returns which server has a MAC address, "" for none.
 func (d *daemon) ownerOf(mac string) model.ServerName {
-	holder, _ := d.registry.Find(mac)
+	holder, _ := d.registry.Boots.Find(mac)
 	return holder.Server
 }
 

@@ -125,7 +125,7 @@ func (d *daemon) watch(ctx context.Context) error {
 		case errors.Is(err, errMoved):
 			return err
 		case errors.Is(err, reconcile.ErrFenced):
-			d.registry.EndLead() // before the next request to a BMC
+			d.registry.Lead.End() // before the next request to a BMC
 			return err
 		case err != nil:
 			d.log.Warn("status branch cannot be read", "err", err)
@@ -218,10 +218,10 @@ func (d *daemon) servesNow() {
 // permit is asked before each request that changes a machine: an Ingot that no longer
 // leads, or that cannot record what it does, makes none.
 func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
-	if err := d.registry.Healthy(); err != nil {
+	if err := d.registry.Lead.Healthy(); err != nil {
 		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)
 	}
-	if !d.registry.Leading() {
+	if !d.registry.Lead.Leading() {
 		return errors.New("nothing is asked for by an Ingot that does not lead")
 	}
 	return d.registry.Confirm(ctx)

@@ -21,10 +21,10 @@ import (
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
 func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	o := &d.opts
-	d.stages = stages.NewRecorder(d.registry, d.log)
+	d.stages = stages.NewRecorder(d.registry.Boots, d.log)
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: d.rescue,
+			Networks: o.DHCP, Store: d.registry.Leases, Identity: d.identity, Tickets: d.registry.Boots, Loaders: d.loaders, Rescue: d.rescue,
 			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
 			IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
 		})

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -14,13 +15,13 @@ import (
 func Policy(o config.Options, loaders []string) policy.Options {
 	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
-	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
-	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
-	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
-	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
+	p.PlaintextSecrets = o.Git.AllowPlaintextSecrets
+	p.PowerOffGrace, p.CleanupMode = o.BMC.PowerOffGrace, o.Cleanup.Mode
+	p.DiscoveryImage, p.DiscoveryTimeout = o.Discovery.Image, o.Discovery.Timeout
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
-	p.MaxConcurrentInstalls = o.Guard.MaxConcurrentInstalls
+	p.PollInterval = cmp.Or(o.Tuning.PollInterval, p.PollInterval)
+	p.MaxConcurrentInstalls = cmp.Or(o.Tuning.MaxInstalls, p.MaxConcurrentInstalls)
 	p.ShowFirst = true
 	p.LoaderArchitectures = loaders
 	p.LeaseNetworks = o.LeaseNetworks()
@@ -48,7 +49,7 @@ func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
 		d.log.Warn("every user of this machine can read the MAC prefix database, which contains passwords: chmod o-r", "file", file)
 	}
-	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey())
+	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey)
 	if err := model.JoinErrors(problems); err != nil {
 		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
 	}

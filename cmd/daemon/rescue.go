@@ -15,7 +15,7 @@ func rescueOf(d *daemon) *netboot.Rescue {
 	}
 	inGit := &namedServers{desired: d.desired}
 	return &netboot.Rescue{
-		Known: d.serversKnown, Named: func(id string) bool { return d.registry.Named(id) || inGit.has(id) },
+		Known: d.serversKnown, Named: func(id string) bool { return d.registry.Boots.Named(id) || inGit.has(id) },
 	}
 }
 

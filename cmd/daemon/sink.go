@@ -23,7 +23,7 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 	case errors.Is(err, errMoved):
 		return reconcile.Publication{}, err
 	case errors.Is(err, reconcile.ErrFenced):
-		s.registry.EndLead() // before the next request to a BMC
+		s.registry.Lead.End() // before the next request to a BMC
 		return reconcile.Publication{}, err
 	case err != nil:
 		if gitsource.Refused(err) {

@@ -315,7 +315,7 @@ func (d *daemon) restorePower(ctx context.Context, why string, may bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := d.loop.Run(ctx, d.opts.Resync); err != nil {
+		if err := d.loop.Run(ctx, planEvery); err != nil {
 			d.log.Error("power is not restored", "err", err)
 		}
 	}()

@@ -45,7 +45,7 @@ func (d *daemon) warnIndistinct(ctx context.Context) error {
 		case <-time.After(time.Second):
 		}
 	}
-	if names := addresses.ServersWithout(d.desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
+	if names := addresses.ServersWithout(d.desired(), d.registry.Observed(), d.registry.Boots.MACs); len(names) > 0 {
 		const maxNames = 20
 		d.log.Warn("servers that boot over a router are refused, because they cannot be identified: write an Endpoint with ip and "+
 			"macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",

@@ -173,7 +173,7 @@ func quickstart() (map[string]string, error) {
 func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
 	o := config.Default()
 	o.Git.URL, o.Git.Interval, o.Git.AllowPlaintextSecrets = repository, time.Second, true
-	o.Status.Branch, o.Status.Interval = statusBranch, time.Second
+	o.Status.Branch = statusBranch
 	o.State.Dir = filepath.Join(dir, "state")
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	o.Discovery.Image = probe
@@ -181,11 +181,11 @@ func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
 	// simulated machines share no circuit breaker, and their BMCs can take any load
 	o.Guard.MaxConcurrentPowerOns = max(o.Guard.MaxConcurrentPowerOns, d.Servers)
 	o.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
-	o.BMC.RequestsPerSecond, o.BMC.MaxInFlight = 50, 4
+	o.BMC.RequestsPerSecond = 50
 	if d.Fast {
 		o.BMC.RequestsPerSecond = 1000
 	}
-	o.Tuning.Fast = d.Fast
+	o.Tuning = config.Tuning{Fast: d.Fast, StatusInterval: time.Second}
 	return o
 }
 

@@ -66,7 +66,7 @@ dhcp:
   interface: %[3]q
   role: host
   subnets:
-  - {cidr: %[4]s, range: %[5]s-%[6]s}
+  - {cidr: %[4]s, ranges: [%[5]s-%[6]s]}
 `, at.address.Addr(), strings.ReplaceAll(at.name, ".", "-"), at.name, at.address.Masked(), first, last), nil
 }
 

@@ -121,8 +121,8 @@ func TestAConfigurationForANetworkOfServers(t *testing.T) {
 		subnet := network.Subnets[0]
 		name, _, _ := strings.Cut(at, "=")
 		if got.Boot.URL != want.url+":8082" || got.Registry.URL != want.url+":10000" || network.Interface != name ||
-			subnet.CIDR.String() != want.cidr || subnet.Range.String() != want.addresses {
-			t.Errorf("%s: servers reach %s and %s, on %s, and of %s get %s", at, got.Boot.URL, got.Registry.URL, network.Interface, subnet.CIDR, subnet.Range)
+			subnet.CIDR.String() != want.cidr || subnet.Ranges[0].String() != want.addresses {
+			t.Errorf("%s: servers reach %s and %s, on %s, and of %s get %s", at, got.Boot.URL, got.Registry.URL, network.Interface, subnet.CIDR, subnet.Ranges)
 		}
 		if remotes, err := exec.CommandContext(t.Context(), "git", "-C", fleet, "remote").Output(); err != nil || len(remotes) > 0 {
 			t.Errorf("%s: the folder has a remote: %s %v", at, remotes, err)

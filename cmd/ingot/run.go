@@ -13,21 +13,21 @@ import (
 	"ingot/cmd/daemon/config"
 )
 
-// gcPercent is half of Go's default: a daemon that mostly waits trades a little
-// CPU for a fifth of its memory, measured at 1,000 servers. GOGC overrules it.
-const gcPercent = 50
+// gcPercent is a quarter of Go's default. At 1,000 servers the daemon takes 127 MiB with it instead of 140 MiB with
+// half of the default, and no more CPU than the measurement varies. GOGC overrules it.
+const gcPercent = 25
 
 type runCommand struct {
 	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
 	TakeOver string `placeholder:"ID" help:"Take over from the process of this ID, which wrote the status branch last and may be running. Use it only if you are certain that it does not run again."`
-	Fast     bool   `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
+	config.Tuning
 }
 
 // Help implements kong.HelpProvider.
 func (runCommand) Help() string {
 	return `Follows the branch that git.url and git.branch name, and carries out what it says, until SIGINT or SIGTERM. Unknown keys and invalid values are refused, with their line.
 
-Every key of the file can also be set by an environment variable: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable overrides the file. Secrets are in files of their own, which the settings name.
+Every key of the file can also be set by an environment variable: guard.maxDisruptions is INGOT_GUARD_MAX_DISRUPTIONS. A variable overrides the file. Secrets are in files of their own, which the settings name.
 
 SIGHUP fetches the repository at once, in addition to every git.interval: send it after a push, or let the Git host announce pushes to webhook.listen.
 
@@ -61,7 +61,7 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	opts.Tuning.Fast, opts.TakeOver = r.Fast, r.TakeOver
+	opts.Tuning, opts.TakeOver = r.Tuning, r.TakeOver
 	return daemon.Run(ctx, opts, daemon.Environment{
 		Log:     c.log,
 		Version: thisBuild().Version,

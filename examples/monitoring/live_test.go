@@ -165,7 +165,8 @@ func (w *world) startAll() {
   url: %[1]s/other.git
   interval: 1s
   auth: {caFile: %[2]s}
-  commitStatus: {provider: github, url: "http://127.0.0.1:1", project: a/b, tokenFile: %[3]s}
+  webURL: https://github.com/a/b
+  commitStatus: {provider: github, url: "http://127.0.0.1:1", tokenFile: %[3]s}
 state: {dir: %[1]s/state}
 secretFiles: %[1]s/secrets
 admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true, serverMetrics: true}
@@ -175,7 +176,7 @@ metadata: {listen: "127.0.0.1:0"}
 webhook: {listen: "127.0.0.1:0", secretFile: %[3]s}
 tftp: {listen: "127.0.0.1:0"}
 dhcp:
-  - {name: site, listen: %[4]q, role: host, subnets: [{cidr: 127.11.0.0/24, range: 127.11.0.100-127.11.0.150}]}
+  - {name: site, listen: %[4]q, role: host, subnets: [{cidr: 127.11.0.0/24, ranges: [127.11.0.100-127.11.0.150]}]}
   - {name: none, interface: none0, role: host, subnets: [{cidr: "fd00:20::/64"}]}
 `, w.dir, w.file("ca.pem", certificate(w.T)), w.file("token", "12345678901234567890123456789012"), relay, w.file("users", user(w.T))))
 	got := w.start([]string{`"metadata":"([^"]+)"`, `"admin":"([^"]+)"`}, w.ingot, "--log-format", "json", "run", "--fast", "--config", config)

@@ -126,7 +126,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	for n := range size {
 		t := bootTicket(n)
 		tickets = append(tickets, t)
-		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Config(t, 0).Reveal()})
+		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey.Config(t, 0).Reveal()})
 		changes.Servers = append(changes.Servers, &model.ServerRecord{
 			RecordIdentity: model.RecordIdentity{Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID},
 			Life:           model.RecordLife{State: model.StateReserved, Since: t.ArmedAt},
@@ -157,7 +157,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	asking := f.asking()
 	inParallel(b, len(asking), func(n int) error {
 		for _, stage := range []model.BootStage{model.StageScript, model.StageKernel} {
-			if err := records.Note(b.Context(), tickets[asking[n]], stage, netip.Addr{}); err != nil {
+			if err := records.Boots.Note(b.Context(), tickets[asking[n]], stage, netip.Addr{}); err != nil {
 				return err
 			}
 		}

@@ -77,8 +77,8 @@ dhcp:
   role: host
   probe: false
   subnets:
-  - {cidr: 10.9.0.0/16, range: %[6]s-%[7]s, gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
-  - {cidr: "fd09::/64", range: "%[8]s-%[9]s", dns: ["%[11]s"], leaseTime: %[10]ds}
+  - {cidr: 10.9.0.0/16, ranges: [%[6]s-%[7]s], gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
+  - {cidr: "fd09::/64", ranges: ["%[8]s-%[9]s"], dns: ["%[11]s"], leaseTime: %[10]ds}
 `, repository.URL(), filepath.Join(l.dir, "state"), l.dir, serverAddress, serverDevice,
 		dhcpFirst, dhcpLast, dhcpFirst6, dhcpLast6, dhcpValidity, serverAddress6))
 	return l.serve(`msg="DHCP answers"`, settings, program, "run", "--config", config).Process.Pid

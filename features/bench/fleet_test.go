@@ -106,7 +106,7 @@ type resting struct {
 
 func (r resting) watch(b *testing.B, program string, t *table) {
 	y := measureYardsticks(b, r.servers)
-	f := newFleet(b, program, r.servers, "INGOT_BMC_POLL_INTERVAL="+r.poll.String())
+	f := newFleet(b, program, r.servers, "--poll-interval="+r.poll.String())
 	onboard := f.onboard()
 	f.settle()
 	f.await("the Ignition that probes were given is forgotten", 2*time.Minute, func() bool {

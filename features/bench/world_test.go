@@ -52,9 +52,14 @@ func newFleet(tb testing.TB, program string, servers int, settings ...string) *f
 		tb.Fatal(err)
 	}
 	f.commit(map[string]string{"README.md": "a fleet\n"}, "begin")
+	config := filepath.Join(tb.TempDir(), "ingot.yaml")
+	if err := os.WriteFile(config, []byte("bmc: {networks: [127.0.0.0/8]}\n"), 0o600); err != nil {
+		tb.Fatal(err)
+	}
 	f.startDaemon(program, append([]string{
+		"--config=" + config,
 		"INGOT_GIT_URL=" + f.repository.URL(), "INGOT_GIT_ALLOW_PLAINTEXT_SECRETS=true",
-		"INGOT_STATE_DIR=" + tb.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe, "INGOT_BMC_NETWORKS=127.0.0.0/8",
+		"INGOT_STATE_DIR=" + tb.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe,
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0",
 		"INGOT_BOOT_BIND_TICKETS=nothing", // on loopback nobody can be told apart
 	}, settings...))
@@ -101,10 +106,18 @@ func (f *fleet) makeImages() {
 
 var listening = regexp.MustCompile(`msg=listening boot=(\S+) .*\badmin=(\S+)`)
 
-func (f *fleet) startDaemon(program string, env []string) {
+// startDaemon runs Ingot with settings, which are flags or variables.
+func (f *fleet) startDaemon(program string, settings []string) {
 	f.Helper()
 	f.daemon = exec.Command(program, "run", "--fast")
-	f.daemon.Env = append(os.Environ(), env...)
+	f.daemon.Env = os.Environ()
+	for _, s := range settings {
+		if strings.HasPrefix(s, "--") {
+			f.daemon.Args = append(f.daemon.Args, s)
+		} else {
+			f.daemon.Env = append(f.daemon.Env, s)
+		}
+	}
 	stderr, err := f.daemon.StderrPipe()
 	if err != nil {
 		f.Fatal(err)

@@ -33,7 +33,7 @@ dhcp:
   interface: br0
   role: bmc
   subnets:
-  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1}
+  - {cidr: 10.77.1.0/24, ranges: [10.77.1.100-10.77.1.150], gateway: 10.77.1.1}
 discovery: {image: %q, macPrefixesFile: %q}
 `, pretendedProbe(t, r.server), database))
 	i.Start(t)

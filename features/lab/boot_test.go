@@ -84,7 +84,7 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150"}
+  - {cidr: "fd77:1::/64", ranges: ["fd77:1::100-fd77:1::150"]}
 registry: {url: "http://[fd77:1::1]:10000"}
 `
 
@@ -95,7 +95,7 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: 192.168.100.0/24, range: 192.168.100.100-192.168.100.150, gateway: 192.168.100.10}
+  - {cidr: 192.168.100.0/24, ranges: [192.168.100.100-192.168.100.150], gateway: 192.168.100.10}
 `
 
 // address4 is the server's address in network4. EDK2 reads its first character as the length of an

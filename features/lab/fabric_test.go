@@ -9,7 +9,7 @@ import (
 // rowNetwork is the link behind the relay, whose own address on the rack's link is not of it.
 const rowNetwork = `
 dhcp:
-- {name: row, interface: br0, role: host, subnets: [{cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1}]}
+- {name: row, interface: br0, role: host, subnets: [{cidr: 10.77.2.0/24, ranges: [10.77.2.100-10.77.2.150], gateway: 10.77.2.1}]}
 `
 
 // TestLeasesByAFabricsRelay relays as the switches of a fabric do: by an address of the

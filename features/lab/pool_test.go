@@ -15,8 +15,8 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.100}
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::100"}
+  - {cidr: 10.77.1.0/24, ranges: [10.77.1.100-10.77.1.100]}
+  - {cidr: "fd77:1::/64", ranges: ["fd77:1::100-fd77:1::100"]}
 `
 
 // TestLeaseOfTheOnlyAddress hands one address from client to client: who gets it

@@ -111,12 +111,12 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, ` +
+  - {cidr: 10.77.1.0/24, ranges: [10.77.1.100-10.77.1.150], gateway: 10.77.1.1, ` +
 	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com}
-  - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1, ` +
+  - {cidr: 10.77.2.0/24, ranges: [10.77.2.100-10.77.2.150], gateway: 10.77.2.1, ` +
 	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com}
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", ` +
+  - {cidr: "fd77:1::/64", ranges: ["fd77:1::100-fd77:1::150"], ` +
 	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com}
-  - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150", ` +
+  - {cidr: "fd77:2::/64", ranges: ["fd77:2::100-fd77:2::150"], ` +
 	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com}
 `

@@ -127,7 +127,7 @@ func TestTwoNetworksAtOnce(t *testing.T) {
   interface: br1
   role: bmc
   subnets:
-  - {cidr: 10.78.1.0/24, range: 10.78.1.100-10.78.1.150, gateway: 10.78.1.1}
+  - {cidr: 10.78.1.0/24, ranges: [10.78.1.100-10.78.1.150], gateway: 10.78.1.1}
 `)
 	i.Start(t)
 	bmc := rig.NewNamespace(t, "bmc")
@@ -178,12 +178,12 @@ dhcp:
   listen: 10.77.1.1
   role: host
   subnets:
-  - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1}
+  - {cidr: 10.77.2.0/24, ranges: [10.77.2.100-10.77.2.150], gateway: 10.77.2.1}
 - name: row6
   listen: "[fd77:1::1]"
   role: host
   subnets:
-  - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150"}
+  - {cidr: "fd77:2::/64", ranges: ["fd77:2::100-fd77:2::150"]}
 `)
 	i.Start(t)
 	for _, kind := range []clientKind{udhcpc, dhclient6} {
@@ -299,7 +299,7 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", delegate: {from: "fd77:100::/48", bits: 64}}
+  - {cidr: "fd77:1::/64", ranges: ["fd77:1::100-fd77:1::150"], delegate: {from: "fd77:100::/48", bits: 64}}
 `)
 	i.Start(t)
 	from := netip.MustParsePrefix("fd77:100::/48")

@@ -26,7 +26,7 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1}
+  - {cidr: 10.77.1.0/24, ranges: [10.77.1.100-10.77.1.150], gateway: 10.77.1.1}
 tftp: {listen: ":69"}
 `
 

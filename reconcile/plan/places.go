@@ -52,7 +52,7 @@ func (l *places) take(p *proposal.Proposal) proposal.Why {
 // full are the reason and the message of a server that waits for a place.
 var full = [...][2]string{
 	proposal.PowerOnPlace:     {model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"},
-	proposal.InstallPlace:     {model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)"},
+	proposal.InstallPlace:     {model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written"},
 	proposal.ReprovisionPlace: {model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)"},
 }
 

@@ -16,7 +16,7 @@ import (
 	"ingot/model"
 )
 
-// Registry is what the endpoint asks of the registry.
+// Registry is the part of the registry that the endpoint needs.
 type Registry interface {
 	// Namesakes returns the servers with this canonical system UUID, in either byte order:
 	// each with its newest boot ticket, and how far it has come with that.
@@ -26,18 +26,13 @@ type Registry interface {
 	SaveReport(ctx context.Context, t *model.Ticket, report model.ServerReport) error
 	// Use notes that a ticket, or nil, was asked for something.
 	Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal)
-}
-
-// Probes are the reports of probes that the registry has.
-type Probes interface {
-	// Observed returns them with all else that is known.
-	Observed() *model.Observed
+	// Probe returns the report of a server's probe, nil if it has none.
+	Probe(server model.ServerName) *model.ProbeReport
 }
 
 // Options are what the endpoint needs. The zero value of a field means its default.
 type Options struct {
 	Registry Registry
-	Probes   Probes
 	// Tokens makes the tokens of boot tickets.
 	Tokens model.TokenKey
 	// Bound says who reports from an address, and whether a server may do so: "" or why

@@ -34,7 +34,7 @@ func TestEndpointWithToken(t *testing.T) {
 	plain := func(path string) func(rig) string { return func(rig) string { return path } }
 	config := func(i int, path string) func(rig) string {
 		return func(r rig) string {
-			return "/r/" + r.TokenKey().Config(serverRecord(i, model.PurposeClaim).Boot.Ticket, 0).Reveal() + path
+			return "/r/" + r.TokenKey.Config(serverRecord(i, model.PurposeClaim).Boot.Ticket, 0).Reveal() + path
 		}
 	}
 	cases := map[string]struct {

@@ -128,7 +128,7 @@ func TestAnInstallOnlyGoesForward(t *testing.T) {
 		if step.boots {
 			ticket := r.Observed().Servers["server-1"].Boot.Ticket
 			for _, stage := range []model.BootStage{model.StageScript, model.StageIgnition, model.StageScript} {
-				must.Do(t, r.Note(t.Context(), ticket, stage, netip.Addr{}))
+				must.Do(t, r.Boots.Note(t.Context(), ticket, stage, netip.Addr{}))
 			}
 		}
 		in := r.install(t, step.body)

@@ -74,7 +74,7 @@ func newRigIn(t testing.TB, dir string, o Options) rig {
 	o.Registerer = prometheus.NewRegistry()
 	r := openRegistry(t, registry.Options{Dir: dir, Clock: o.Clock, Log: o.Log, Registerer: o.Registerer})
 	save(t, r, registry.Changes{Servers: fleet()})
-	o.Registry, o.Probes, o.Tokens = r, r, r.TokenKey()
+	o.Registry, o.Tokens = r.Boots, r.TokenKey
 	e := newEndpoint(o)
 	return rig{r, e, e.handler(), o.Registerer.(*prometheus.Registry)}
 }
@@ -138,7 +138,7 @@ func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 }
 
 func (r rig) token(i int) string {
-	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Boot.Ticket).Reveal()
+	return r.TokenKey.Report(serverRecord(i, model.PurposeClaim).Boot.Ticket).Reveal()
 }
 
 func (r rig) do(method, path, body string) *httptest.ResponseRecorder {

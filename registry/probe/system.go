@@ -11,7 +11,7 @@ func (e *endpoint) system(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	probe := q.endpoint.Probes.Observed().Probes[rep.holder.Server]
+	probe := q.endpoint.Registry.Probe(rep.holder.Server)
 	if probe == nil {
 		return answer{}, refuse(http.StatusNotFound, "no report of system UUID %s", rep.uuid)
 	}

@@ -26,7 +26,7 @@ const lockTimeout = time.Second
 // The bucket of a bbolt file that says what it is, and its keys.
 var (
 	boltMeta   = []byte("meta")
-	boltSchema = []byte("schema")
+	boltFormat = []byte("format")
 	boltFence  = []byte("fence")
 	boltSeq    = []byte("seq") // number of the newest commit
 )
@@ -67,7 +67,7 @@ func OpenBolt(dir string, clock func() time.Time, log *slog.Logger) (*Bolt, erro
 
 // openLeases opens the journal, which whoever has the file locked has alone.
 func (s *Bolt) openLeases(dir string) (err error) {
-	if err := s.checkSchema(); err != nil {
+	if err := s.checkFormat(); err != nil {
 		return err
 	}
 	s.journal, err = journal.Open(dir, s.log)
@@ -117,16 +117,16 @@ func CheckFile(path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
-	return errors.Join((&Bolt{path: path, db: db}).checkSchema(), db.Close())
+	return errors.Join((&Bolt{path: path, db: db}).checkFormat(), db.Close())
 }
 
-func (s *Bolt) checkSchema() error {
+func (s *Bolt) checkFormat() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
 		if meta == nil {
 			return nil
 		}
-		return checkSchema(s.path, number(meta.Get(boltSchema)))
+		return checkFormat(s.path, string(meta.Get(boltFormat)))
 	})
 }
 
@@ -136,7 +136,7 @@ func (s *Bolt) Load(context.Context) (Loaded, error) {
 	l := Loaded{Contents: NewContents(), Fresh: true, Damage: s.damage}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
-		if meta == nil || meta.Get(boltSchema) == nil {
+		if meta == nil || meta.Get(boltFormat) == nil {
 			return nil
 		}
 		l.Fresh = false
@@ -319,7 +319,7 @@ func (s *Bolt) Replace(_ context.Context, c Contents) error {
 				return err
 			}
 		}
-		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltSchema, bytesOf(schemaVersion)))
+		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltFormat, []byte(format)))
 	})
 }
 

@@ -40,16 +40,17 @@ var Buckets = []Bucket{
 	BucketSequence, BucketMarks, BucketSeal,
 }
 
-// schemaVersion is the number of the format of the stored data. It changes with every
-// change of the format, and no other format is read.
-const schemaVersion = 1
+// format is the number of the format of the stored data. It changes with every change of
+// the format, and no other format is read.
+const format = "1"
 
-// checkSchema refuses a store with another format. The number is 0 in a new store.
-func checkSchema(where string, schema uint64) error {
-	if schema == 0 || schema == schemaVersion {
+// checkFormat refuses a store with another format. A new store has none.
+func checkFormat(where, stored string) error {
+	if stored == "" || stored == format {
 		return nil
 	}
-	return fmt.Errorf("%s has schema %d, this ingot uses %d: see Upgrades in docs/operating.md", where, schema, schemaVersion)
+	return fmt.Errorf("%s has store format %.20q, and this version of ingot reads format %s only: start the version that wrote it, "+
+		"or move the store away (docs/operating.md, Upgrades) so that the records are read from the status branch", where, stored, format)
 }
 
 // IsRecord reports whether the values of a bucket are records, which the status branch has, too.

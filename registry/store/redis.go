@@ -50,8 +50,7 @@ const (
 
 // RedisConfig is what a Redis needs to know.
 type RedisConfig struct {
-	URL    string
-	Prefix string
+	URL string
 	// PasswordFile and CAFile are read for each connection; "" = there is none.
 	PasswordFile, CAFile string
 	Owner                string // names this process to the others, for people
@@ -60,8 +59,8 @@ type RedisConfig struct {
 	Log                  *slog.Logger
 }
 
-// Redis keeps each bucket in a hash. All its keys have the prefix as hash
-// tag, so that in a cluster they are in one place, where scripts can see them.
+// Redis keeps each bucket in a hash. All its keys have one hash tag, so that a cluster keeps them on one
+// server, as scripts require.
 type Redis struct {
 	RedisConfig
 	client  redis.UniversalClient
@@ -96,7 +95,7 @@ func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 }
 
 // key returns the name of a key in Redis.
-func (s *Redis) key(name string) string { return "{" + s.Prefix + "}:" + name }
+func (s *Redis) key(name string) string { return "{ingot}:" + name }
 
 func (s *Redis) hash(b Bucket) string { return s.key("data:" + string(b)) }
 
@@ -120,12 +119,12 @@ var hashIndex = func() map[Bucket]string {
 
 // Load implements Data.
 func (s *Redis) Load(ctx context.Context) (Loaded, error) {
-	var schema, fence, revision *redis.StringCmd
+	var stored, fence, revision *redis.StringCmd
 	var counts *redis.MapStringStringCmd
 	var feed *redis.XMessageSliceCmd
 	hashes := make(map[Bucket]*redis.MapStringStringCmd, len(Buckets))
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		schema, fence, revision = p.Get(ctx, s.key("schema")), p.Get(ctx, s.key("fence")), p.Get(ctx, s.key("revision"))
+		stored, fence, revision = p.Get(ctx, s.key("format")), p.Get(ctx, s.key("fence")), p.Get(ctx, s.key("revision"))
 		feed, counts = p.XRevRangeN(ctx, s.key("feed"), "+", "-", 1), p.HGetAll(ctx, s.key("counts"))
 		for _, b := range Buckets {
 			hashes[b] = p.HGetAll(ctx, s.hash(b))
@@ -138,13 +137,11 @@ func (s *Redis) Load(ctx context.Context) (Loaded, error) {
 	if newest := feed.Val(); len(newest) > 0 {
 		s.feedID = newest[0].ID
 	}
-	unmarked := isWrongType(schema.Err())
-	if schema.Val() == "" && !unmarked {
+	unmarked := isWrongType(stored.Err())
+	if stored.Val() == "" && !unmarked {
 		return Loaded{Contents: NewContents(), Fresh: true}, nil
 	}
-	if v, err := strconv.ParseUint(schema.Val(), 10, 64); !unmarked && err != nil {
-		return Loaded{}, fmt.Errorf("redis has schema %q, which is no number: restore the key %s, or empty redis", schema.Val(), s.key("schema"))
-	} else if err := checkSchema("redis", v); err != nil {
+	if err := checkFormat("redis", stored.Val()); err != nil {
 		return Loaded{}, err
 	}
 	l, err := collect(hashes)
@@ -196,7 +193,7 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 	if err != nil {
 		return fmt.Errorf("list changes: %w", err)
 	}
-	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
+	keys := append([]string{s.key("fence"), s.key("format"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
 	keys = append(keys, s.hash(BucketLease))
 	s.seq++ // whether or not it succeeds: a commit that failed may have been made
 	args := make([]any, 0, 5+4*len(b))
@@ -246,7 +243,7 @@ func (s *Redis) storeError(answer *redis.Cmd, doing string) error {
 
 // Replace implements Data.
 func (s *Redis) Replace(ctx context.Context, c Contents) error {
-	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("format"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
 	keys = append(keys, s.hash(BucketLease))
 	s.seq++
 	pieces := piecesOf(c)
@@ -258,7 +255,7 @@ func (s *Redis) Replace(ctx context.Context, c Contents) error {
 		case len(pieces) - 1:
 			place = "last"
 		}
-		args := append([]any{s.Owner, s.TTL.Milliseconds(), s.fence, s.seq, schemaVersion, feedLength, place}, piece...)
+		args := append([]any{s.Owner, s.TTL.Milliseconds(), s.fence, s.seq, format, feedLength, place}, piece...)
 		if err := s.storeError(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func (s *Redis) check(ctx context.Context) error {
 	if err := s.onEach(ctx, s.checkEviction); err != nil {
 		return err
 	}
-	return checkSchema("it", parseNumber(s.client.Get(ctx, s.key("schema")).Val()))
+	return checkFormat("it", s.client.Get(ctx, s.key("format")).Val())
 }
 
 // onEach calls f for each server that keys may be on.

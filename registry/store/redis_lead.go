@@ -11,7 +11,7 @@ import (
 
 // RaiseFence implements Leadership.
 func (s *Redis) RaiseFence(ctx context.Context, above uint64) (uint64, error) {
-	keys := []string{s.key("lease"), s.key("fence"), s.key("schema")}
+	keys := []string{s.key("lease"), s.key("fence"), s.key("format")}
 	answer := raiseScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, above+1)
 	if err := s.storeError(answer, "raise the fencing number in redis"); err != nil {
 		return 0, err
@@ -46,16 +46,16 @@ func (s *Redis) leaveToLeader(ctx context.Context) (bool, error) {
 	if s.revision == 0 {
 		return false, nil
 	}
-	var schema *redis.IntCmd
+	var stored *redis.IntCmd
 	var revision *redis.StringCmd
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		schema, revision = p.Exists(ctx, s.key("schema")), p.Get(ctx, s.key("revision"))
+		stored, revision = p.Exists(ctx, s.key("format")), p.Get(ctx, s.key("revision"))
 		return nil
 	})
 	switch {
 	case err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err):
 		return false, fmt.Errorf("ask redis for the lease: %w", err)
-	case schema.Val() > 0 && parseNumber(revision.Val()) >= s.revision:
+	case stored.Val() > 0 && parseNumber(revision.Val()) >= s.revision:
 		s.lostAt = time.Time{}
 		return false, nil
 	case s.lostAt.IsZero():
@@ -66,7 +66,7 @@ func (s *Redis) leaveToLeader(ctx context.Context) (bool, error) {
 
 // Renew implements Leadership.
 func (s *Redis) Renew(ctx context.Context) error {
-	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("counts")}, s.hashes()...)
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("format"), s.key("revision"), s.key("counts")}, s.hashes()...)
 	return s.storeError(renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
 }
 

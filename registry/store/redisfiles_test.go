@@ -41,7 +41,7 @@ func TestPasswordFile(t *testing.T) {
 		}
 	}
 	password("one")
-	s, err := OpenRedis(t.Context(), RedisConfig{URL: server.URL(), PasswordFile: file, Prefix: "p", Log: testLog(t)})
+	s, err := OpenRedis(t.Context(), RedisConfig{URL: server.URL(), PasswordFile: file, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func TestCAFile(t *testing.T) {
 	}()
 	file := credentialFile(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})))
 	url := "rediss://" + l.Addr().String()
-	s, err := OpenRedis(t.Context(), RedisConfig{URL: url, CAFile: file, Prefix: "p", Log: testLog(t)})
+	s, err := OpenRedis(t.Context(), RedisConfig{URL: url, CAFile: file, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := OpenRedis(t.Context(), RedisConfig{URL: url, Prefix: "p", Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := OpenRedis(t.Context(), RedisConfig{URL: url, Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without the file: got %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 	ofRedis := func(t *testing.T, url string) func(t *testing.T) (Store, error) {
 		return func(t *testing.T) (Store, error) {
 			return OpenRedis(t.Context(), RedisConfig{
-				URL: url, Prefix: "ingot", Owner: "test", TTL: 300 * time.Millisecond,
+				URL: url, Owner: "test", TTL: 300 * time.Millisecond,
 				Clock: func() time.Time { return now }, Log: testLog(t),
 			})
 		}

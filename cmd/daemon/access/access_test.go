@@ -125,7 +125,7 @@ func TestTheListenerAnswersToItsOwnNamesAlone(t *testing.T) {
 			var refused []string
 			for _, host := range hosts {
 				switch w := ask(a, "/api/v1/fleet", named(host)); {
-				case w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "admin.hosts"):
+				case w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "admin.url"):
 					refused = append(refused, host)
 				case w.Code != http.StatusOK:
 					t.Errorf("%q was answered %d %s", host, w.Code, w.Body)

@@ -18,7 +18,7 @@ func (a *Access) answersTo(host string, v verdict) verdict {
 	if a.isOurs(nameOf(host)) {
 		return v
 	}
-	const doing = "; name others in admin.hosts or admin.url"
+	const doing = "; set admin.url for others"
 	text := "this listener answers to its addresses and to its own names only" + doing
 	if a.loopback {
 		text = "this listener answers to localhost, 127.0.0.1 and [::1] only" + doing

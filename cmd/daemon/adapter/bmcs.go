@@ -63,12 +63,12 @@ func (b BMCs) SetBootOrder(ctx context.Context, t model.SystemTarget, want []mod
 
 // Sessions are the sessions on BMCs that outlive this process, as the BMC clients know
 // them.
-type Sessions struct{ Registry *registry.Registry }
+type Sessions struct{ Secrets *registry.Secrets }
 
 // Kept implements bmc.Sessions.
 func (s Sessions) Kept(name model.BMCName) []bmc.Session {
 	var kept []bmc.Session
-	for _, k := range s.Registry.Sessions(name) {
+	for _, k := range s.Secrets.Sessions(name) {
 		kept = append(kept, bmc.Session{URI: k.URI, Token: k.Token})
 	}
 	return kept
@@ -76,10 +76,10 @@ func (s Sessions) Kept(name model.BMCName) []bmc.Session {
 
 // Keep implements bmc.Sessions.
 func (s Sessions) Keep(ctx context.Context, name model.BMCName, session bmc.Session) error {
-	return s.Registry.SaveSession(ctx, name, session.URI, session.Token)
+	return s.Secrets.SaveSession(ctx, name, session.URI, session.Token)
 }
 
 // Drop implements bmc.Sessions.
 func (s Sessions) Drop(ctx context.Context, name model.BMCName, uri string) error {
-	return s.Registry.DropSession(ctx, name, uri)
+	return s.Secrets.DropSession(ctx, name, uri)
 }

@@ -113,7 +113,7 @@ func (b *Boots) render(t *model.Ticket, boot *proposal.Boot) (model.Sensitive, e
 	if t.Purpose == model.PurposeClaim {
 		return b.Ignition.ForClaim(b.claimBoot(t, boot))
 	}
-	token := b.Registry.TokenKey().Report(t)
+	token := b.Registry.TokenKey.Report(t)
 	return b.Ignition.ForProbe(ignition.ProbeBoot{
 		UUID: t.UUID, RegistryURL: b.RegistryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
 	})
@@ -124,18 +124,18 @@ func (b *Boots) claimBoot(t *model.Ticket, boot *proposal.Boot) ignition.ClaimBo
 	_, name := model.SplitName(t.Claim)
 	return ignition.ClaimBoot{
 		UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
-		BootStateURL: b.RegistryURL + "/r/" + b.Registry.TokenKey().Report(t).Reveal() + "/bootstate",
+		BootStateURL: b.RegistryURL + "/r/" + b.Registry.TokenKey.Report(t).Reveal() + "/bootstate",
 		InstanceID:   t.ID, Hostname: name,
 	}
 }
 
 // Find implements bootsvc.Tickets.
-func (b *Boots) Find(id string) (model.TicketHolder, bool) { return b.Registry.Find(id) }
+func (b *Boots) Find(id string) (model.TicketHolder, bool) { return b.Registry.Boots.Find(id) }
 
 // Payload implements bootsvc.Tickets. What was kept for the ticket may be lost
 // with the store; then it is made again from Git, if Git still holds the same.
 func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error) {
-	ign, err := b.Registry.Payload(ctx, t.ID)
+	ign, err := b.Registry.Secrets.Payload(ctx, t.ID)
 	if !errors.Is(err, registry.ErrNotFound) {
 		return ign, err
 	}
@@ -143,7 +143,7 @@ func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := booting.BootOf(d, t, b.Registry.DigestKey())
+	boot, same := booting.BootOf(d, t, b.Registry.DigestKey)
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}
@@ -163,17 +163,17 @@ func (b *Boots) DiskBoot(name model.ServerName) bootsvc.DiskBoot {
 
 // Note implements bootsvc.Tickets.
 func (b *Boots) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
-	return b.Registry.Note(ctx, t, stage, client)
+	return b.Registry.Boots.Note(ctx, t, stage, client)
 }
 
 // Use implements bootsvc.Tickets.
 func (b *Boots) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal) {
-	b.Registry.Use(t, what, by, refusal)
+	b.Registry.Boots.Use(t, what, by, refusal)
 }
 
 // Pinned implements bootsvc.Tickets.
 func (b *Boots) Pinned(repository, digest string) (*model.Ticket, bool) {
-	return b.Registry.Pinned(repository, digest)
+	return b.Registry.Boots.Pinned(repository, digest)
 }
 
 // ForgetEnded forgets the Ignition of tickets that ended, now and then until ctx ends.
@@ -192,7 +192,7 @@ func (b *Boots) ForgetEnded(ctx context.Context, every time.Duration) error {
 				wanted[t.ID] = true
 			}
 		}
-		err := b.Registry.DropPayloads(ctx, func(id string) bool { return wanted[id] })
+		err := b.Registry.Secrets.DropPayloads(ctx, func(id string) bool { return wanted[id] })
 		if err != nil && ctx.Err() == nil {
 			b.Log.Warn("Ignition of ended tickets not removed, this is retried", "err", err)
 		}

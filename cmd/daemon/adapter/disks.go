@@ -89,7 +89,7 @@ func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *proposal.Boo
 // diskBoot is what the probe that writes a ticket's disk image is told of.
 func (b *Boots) diskBoot(t *model.Ticket, boot *proposal.Boot, img *diskimage.Image) ignition.DiskBoot {
 	return ignition.DiskBoot{
-		ClaimBoot: b.claimBoot(t, boot), RegistryURL: b.RegistryURL, Token: b.Registry.TokenKey().Report(t),
+		ClaimBoot: b.claimBoot(t, boot), RegistryURL: b.RegistryURL, Token: b.Registry.TokenKey.Report(t),
 		Seed: boot.Seed, IgnitionSeed: ignitionSeed(img.Partitions), Image: *t.Disk, Identities: img.Identities,
 		Hints: boot.Hints, Previous: boot.Previous, MayOverwrite: boot.MayOverwrite,
 	}

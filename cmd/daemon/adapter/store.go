@@ -8,11 +8,11 @@ import (
 )
 
 // Store is the registry as reconcile knows it.
-type Store struct{ *registry.Registry }
+type Store struct{ *registry.Records }
 
 // Save implements reconcile.Store.
 func (s Store) Save(ctx context.Context, c proposal.Changes) error {
-	return s.Registry.Save(ctx, registry.Changes{
+	return s.Records.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
 		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints, Payloads: c.Payloads,

@@ -26,7 +26,7 @@ type Parts struct {
 // Store is the store of records, and which process leads.
 type Store interface {
 	Healthy() error
-	LeadState() (registry.LeadState, error)
+	State() (registry.LeadState, error)
 }
 
 // Publisher pushes the status branch.
@@ -66,7 +66,7 @@ func unlessNil(do func() error) func() error {
 }
 
 func (p Parts) leads() error {
-	switch state, why := p.Store.LeadState(); state {
+	switch state, why := p.Store.State(); state {
 	case registry.Leads:
 		return nil
 	case registry.Follows:

@@ -25,10 +25,14 @@ type aDaemon struct {
 
 func ready() *aDaemon { return &aDaemon{lead: registry.Leads, desired: model.NewDesired()} }
 
-func (d *aDaemon) Healthy() error                         { return d.health }
-func (d *aDaemon) LeadState() (registry.LeadState, error) { return d.lead, d.leadDetail }
-func (d *aDaemon) State() model.SourceState               { return d.source }
-func (d *aDaemon) Desired() *model.Desired                { return d.desired }
+func (d *aDaemon) State() model.SourceState { return d.source }
+func (d *aDaemon) Desired() *model.Desired  { return d.desired }
+
+// aStore is the store of a daemon.
+type aStore struct{ *aDaemon }
+
+func (s aStore) Healthy() error                     { return s.health }
+func (s aStore) State() (registry.LeadState, error) { return s.lead, s.leadDetail }
 
 func (d *aDaemon) Failing() (time.Time, error) {
 	if d.failing == nil {
@@ -95,7 +99,7 @@ func TestWhichPartIsNotReadyAndWhy(t *testing.T) {
 			d := ready()
 			tc.befalls(d)
 			checks := Checks(Parts{
-				Store: d, Publisher: d, Source: d, RecordsRead: func() error { return d.records }, NetworksServed: d.networks,
+				Store: aStore{d}, Publisher: d, Source: d, RecordsRead: func() error { return d.records }, NetworksServed: d.networks,
 			})
 			got := make(map[string]string)
 			result := runChecks(t.Context(), checks)

@@ -32,7 +32,7 @@ func TestAge(t *testing.T) {
 }
 
 func TestHowMuchHistoryIsKeptIsReadFromTheFile(t *testing.T) {
-	for text, want := range map[string]Age{"keep: 90d, archive: true": Age(90 * day), "keep: 0": 0, "keep: 0s": 0, "branch: x": 0} {
+	for text, want := range map[string]Age{"keep: 90d": Age(90 * day), "keep: 0": 0, "keep: 0s": 0, "branch: x": 0} {
 		got, problem := load(t, "git: {url: /srv/metal.git}\nstatus: {"+text+"}\n")
 		if problem != "" || got.Status.Keep != want {
 			t.Errorf("%s: got %v, problem %s", text, got.Status.Keep, problem)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -82,12 +83,7 @@ func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
 		}
 		s, known := byVariable[variable]
 		if !known {
-			message := "there is no such setting" + didYouMean(variable, variables) + "; unset it or correct its name"
-			for path, text := range removed {
-				if variableOf(path) == variable {
-					message = text
-				}
-			}
+			message := cmp.Or(removedVariable(variable), "there is no such setting"+didYouMean(variable, variables)+"; unset it or correct its name")
 			problems = append(problems, model.Problem{Severity: model.SeverityError, File: variable, Message: message})
 			continue
 		}
@@ -110,14 +106,6 @@ func assign(v reflect.Value, text string) error {
 	switch p := v.Addr().Interface().(type) {
 	case *string:
 		*p = text
-	case *[]string:
-		*p = splitList(text)
-	case *map[string]string:
-		*p, err = splitPairs(text)
-		return err
-	case *model.BMCNetworks:
-		*p, err = splitNetworks(text)
-		return err
 	case *bool:
 		if *p, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%q is neither true nor false", text)
@@ -135,48 +123,9 @@ func assign(v reflect.Value, text string) error {
 			return fmt.Errorf("%q is no duration; write a number and a unit, such as 60s, 5m or 1h", text)
 		}
 	default:
-		if strings.Trim(text, " []") != "" {
-			return errors.New("this list cannot be written in a variable; write it in the configuration file")
-		}
-		v.SetZero()
+		return errors.New("lists and mappings cannot be set in the environment; write them in the configuration file")
 	}
 	return nil
-}
-
-func splitList(text string) []string {
-	items := []string{}
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items
-}
-
-// splitNetworks reads networks that have nothing but a prefix.
-func splitNetworks(text string) (model.BMCNetworks, error) {
-	networks := model.BMCNetworks{}
-	for _, item := range splitList(text) {
-		var n model.BMCNetwork
-		if err := n.UnmarshalText([]byte(item)); err != nil {
-			return nil, err
-		}
-		networks = append(networks, n)
-	}
-	return networks, nil
-}
-
-// splitPairs reads key=value,key=value.
-func splitPairs(text string) (map[string]string, error) {
-	pairs := make(map[string]string)
-	for _, item := range splitList(text) {
-		key, value, ok := strings.Cut(item, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("%q is no pair; write key=value, with commas between pairs", item)
-		}
-		pairs[key] = value
-	}
-	return pairs, nil
 }
 
 // didYouMean returns a question with the nearest of names, or nothing when none

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -21,40 +20,12 @@ import (
 // maxSize bounds a configuration file, in bytes.
 const maxSize = 1 << 20
 
-// removed has dropped keys, with their replacements. An entry of a list is [].
-var removed = map[string]string{
-	"events":                      "was removed: delete the key; BMCs are polled every bmc.pollInterval",
-	"notify":                      "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
-	"boot.architectures":          "was removed: delete the key; Ingot reads the architectures of your servers from their BMCs",
-	"boot.allowedRegistries":      "was removed: list the registries in boot.registries, such as [{host: registry.example.com}]",
-	"boot.insecureRegistries":     "was removed: list the registries in boot.registries with plain: true",
-	"boot.secureRegistries":       "was removed: list the registries in boot.registries, without plain",
-	"boot.diskCacheDir":           "was removed: boot.cacheDir contains the disk images too",
-	"boot.diskCacheSize":          "was removed: boot.cacheSize includes the disk images",
-	"boot.maxImageSize":           "was removed: delete the key; the maximum is 256GiB",
-	"boot.maxConcurrentDownloads": "was removed: delete the key; Ingot fetches 16 layers at the same time",
-	"boot.rescue.script":          "was removed: boot.rescue is the path of the script",
-	"boot.rescue.for":             "was removed: delete the key; boot.rescue applies to machines that are not servers of Ingot",
-	"registry.requireToken":       "was removed: delete the key; a report requires the token of the server's boot",
-	"metadata.static":             "was removed: use labels and annotations of the Server or ServerClaim",
-	"webhook.repository":          "was removed: each signed announcement triggers a poll; remove the key",
-	"tftp.maxTransfers":           limitRemoved,
-	"tftp.maxTransfersPerAddress": limitRemoved,
-	"dhcp[].rateLimit":            limitRemoved,
-	"dhcp[].routerAdvertisements": "was removed: run radvd or corerad on the link, see docs/networks.md, \"Router advertisements\"",
-}
-
-const limitRemoved = "was removed: the limit is fixed, see docs/networks.md, \"Limits\"; remove the key"
-
-// listIndex matches the number of an entry in a path.
-var listIndex = regexp.MustCompile(`\[\d+\]`)
-
 // Load returns the defaults, overlaid with what file says, overlaid with the INGOT_
 // variables of env, and checked. Without a file name the environment is all. An error has a
 // line for each problem: where it is, the key, and what to do.
 //
-// The variable of a key is its path in upper case with underscores: bmc.pollInterval is
-// INGOT_BMC_POLL_INTERVAL. A list is written with commas.
+// The variable of a key is its path in upper case with underscores: guard.maxDisruptions is
+// INGOT_GUARD_MAX_DISRUPTIONS. Lists and mappings have none.
 func Load(file string, env []string) (Options, error) {
 	opts := Default()
 	opts.Git.Branch = "" // the default counts where nothing else is followed
@@ -64,7 +35,7 @@ func Load(file string, env []string) (Options, error) {
 	}
 	problems := model.DecodeStrict(file, data, &opts)
 	for i, p := range problems {
-		problems[i].Message = cmp.Or(removed[listIndex.ReplaceAllString(p.Field, "[]")], p.Message)
+		problems[i].Message = cmp.Or(removedKey(p.Field), p.Message)
 	}
 	if !model.HasErrors(problems) {
 		set, wrong := overlay(&opts, env)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ingot/model"
 	"ingot/model/must"
 )
 
@@ -49,15 +46,14 @@ func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 	got, problem := load(t, `
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
            auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
-           verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
-status:   {branch: status, interval: 30s,
-           authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
+           verify: {mode: none, keys: ""}, allowPlaintextSecrets: false, ageKeyFile: ""}
+status:   {branch: status, author: Ingot <ingot@localhost>, signingKeyFile: ""}
 redis:    {url: "", sealKeyFile: ""}
 state:    {dir: /var/lib/ingot}
-bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, pollInterval: 60s}
-discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
-cleanup:  {mode: quick, image: ""}
-guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10, maxConcurrentInstalls: 50}
+bmc:      {caFile: "", requestsPerSecond: 5, powerOffGrace: 5m}
+discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, macPrefixesFile: ""}
+cleanup:  {mode: quick}
+guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
 boot:     {listen: ":8082", url: "", registries: [], cacheDir: "", cacheSize: 100GiB, rescue: ""}
 registry: {listen: ":10000", url: ""}
 metadata: {listen: ""}
@@ -65,7 +61,6 @@ webhook:  {listen: "", secretFile: ""}
 admin:    {listen: "127.0.0.1:8080"}
 dhcp:     []
 tftp:     {listen: ""}
-resync:   2m
 `)
 	if problem != "" {
 		t.Fatal(problem)
@@ -79,28 +74,24 @@ resync:   2m
 func TestAVariableWinsOverTheFile(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "token")
 	must.Do(t, os.WriteFile(key, []byte("token"), 0o600))
-	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
-		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
-		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
-		"INGOT_BOOT_LOADER_DIRS=/a, /b", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_ADMIN_OPEN_METRICS=true",
-		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_IMAGE_DIRS=")
+	got, problem := load(t, repository+"guard: {window: 7m, maxDisruptions: 9}\n",
+		"HOME=/root", "INGOT_GUARD_WINDOW=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
+		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_ADMIN_OPEN_METRICS=true",
+		"INGOT_ADMIN_LISTEN=", "INGOT_GUARD_MAX_POWER_DISRUPTIONS=5")
 	if problem != "" {
 		t.Fatal(problem)
 	}
 	want := Default()
 	want.Git.URL = "https://git.example.com/infra/metal.git"
 	want.Git.Auth.PasswordFile = key
-	want.Resync = 9 * time.Minute
+	want.Guard.Window = 9 * time.Minute
 	want.Guard.MaxDisruptions = 9
 	want.BMC.RequestsPerSecond = 2.5
-	want.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}}
-	want.Boot.LoaderDirs, want.Boot.ImageDirs = []string{"/a", "/b"}, []string{}
 	want.Boot.CacheSize = 3 << 20
 	want.Admin.OpenMetrics = true
 	want.Admin.Listen = ""
-	want.Discovery.Attempts = 5
-	want.DHCP = nil
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	want.Guard.MaxPowerDisruptions = 5
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -115,7 +106,7 @@ func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
 		seen[s.variable] = s.path
 	}
 	for path, variable := range map[string]string{
-		"git.url": "INGOT_GIT_URL", "bmc.pollInterval": "INGOT_BMC_POLL_INTERVAL", "resync": "INGOT_RESYNC",
+		"git.url": "INGOT_GIT_URL", "guard.window": "INGOT_GUARD_WINDOW", "secretFiles": "INGOT_SECRET_FILES",
 		"git.auth.sshKeyFile":      "INGOT_GIT_AUTH_SSH_KEY_FILE",
 		"git.auth.githubApp.appID": "INGOT_GIT_AUTH_GITHUB_APP_APP_ID", "guard.maxConcurrentPowerOns": "INGOT_GUARD_MAX_CONCURRENT_POWER_ONS",
 	} {
@@ -128,37 +119,33 @@ func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
 func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ env, want string }{
 		"a name that is nearly right": {
-			env:  "INGOT_BMC_POL_INTERVAL=5s",
-			want: "INGOT_BMC_POL_INTERVAL: there is no such setting, did you mean INGOT_BMC_POLL_INTERVAL?; unset it or correct its name",
+			env:  "INGOT_GUARD_WINDO=5s",
+			want: "INGOT_GUARD_WINDO: there is no such setting, did you mean INGOT_GUARD_WINDOW?; unset it or correct its name",
 		},
 		"a name that is like no other": {
 			env:  "INGOT_COLOUR=blue",
 			want: "INGOT_COLOUR: there is no such setting; unset it or correct its name",
 		},
-		"a name that was removed": {
-			env:  "INGOT_WEBHOOK_REPOSITORY=https://git.example.com/infra/metal",
-			want: "INGOT_WEBHOOK_REPOSITORY: was removed: each signed announcement triggers a poll; remove the key",
-		},
 		"a duration without a unit": {
-			env:  "INGOT_RESYNC=60",
-			want: `INGOT_RESYNC: resync: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,
+			env:  "INGOT_GUARD_WINDOW=60",
+			want: `INGOT_GUARD_WINDOW: guard.window: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,
 		},
 		"a number in words": {
 			env:  "INGOT_GUARD_MAX_DISRUPTIONS=three",
 			want: `INGOT_GUARD_MAX_DISRUPTIONS: guard.maxDisruptions: "three" is no whole number`,
 		},
 		"a truth that is none": {
-			env:  "INGOT_GIT_STRICT=maybe",
-			want: `INGOT_GIT_STRICT: git.strict: "maybe" is neither true nor false`,
+			env:  "INGOT_GIT_ALLOW_PLAINTEXT_SECRETS=maybe",
+			want: `INGOT_GIT_ALLOW_PLAINTEXT_SECRETS: git.allowPlaintextSecrets: "maybe" is neither true nor false`,
 		},
 		"a size without sense": {
 			env: "INGOT_BOOT_CACHE_SIZE=lots",
 			want: `INGOT_BOOT_CACHE_SIZE: boot.cacheSize: "lots" is no size; write a whole number and a unit (MiB, GiB, TiB), ` +
 				`such as 20GiB`,
 		},
-		"a network": {
+		"a list": {
 			env:  "INGOT_DHCP=10.0.0.0/24",
-			want: "INGOT_DHCP: dhcp: this list cannot be written in a variable; write it in the configuration file",
+			want: "INGOT_DHCP: dhcp: lists and mappings cannot be set in the environment; write them in the configuration file",
 		},
 		"a value out of bounds, with the variable that it came from": {
 			env:  "INGOT_GIT_INTERVAL=-1s",
@@ -198,19 +185,17 @@ func TestAProbeImageThatIsInstalledNeedsNoSetting(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "probe", "oci-layout"), []byte("{}"), 0o644),
 	))
 	for name, tc := range map[string]struct {
-		env  []string
-		want string
+		dirs, image string
+		want        string
 	}{
-		"none is set, and there is one":  {[]string{"INGOT_BOOT_IMAGE_DIRS=" + empty + "," + dir}, "oci:" + dir + "/probe"},
-		"none is set, and there is none": {[]string{"INGOT_BOOT_IMAGE_DIRS=" + empty}, ""},
-		"one is set": {
-			[]string{"INGOT_BOOT_IMAGE_DIRS=" + dir, "INGOT_DISCOVERY_IMAGE=registry.example.com/probe"}, "registry.example.com/probe",
-		},
+		"none is set, and there is one":  {dirs: empty + ", " + dir, want: "oci:" + dir + "/probe"},
+		"none is set, and there is none": {dirs: empty},
+		"one is set":                     {dirs: dir, image: "registry.example.com/probe", want: "registry.example.com/probe"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := Load("", append(tc.env, "INGOT_GIT_URL=https://git.example.com/fleet.git"))
-			if err != nil || o.Discovery.Image != tc.want {
-				t.Errorf("got %q, %v; want %q", o.Discovery.Image, err, tc.want)
+			o, problem := load(t, repository+"boot: {imageDirs: ["+tc.dirs+"]}\n", "INGOT_DISCOVERY_IMAGE="+tc.image)
+			if problem != "" || o.Discovery.Image != tc.want {
+				t.Errorf("got %q, %s; want %q", o.Discovery.Image, problem, tc.want)
 			}
 		})
 	}

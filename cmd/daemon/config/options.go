@@ -32,36 +32,29 @@ type Options struct {
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
 	TFTP TFTP           `json:"tftp"`
-	// Resync is the longest time after which everything is checked again.
-	Resync time.Duration `json:"resync"`
 
 	// TakeOver is the ID of the process that may be taken over from, though it may be alive. It is
 	// set on the command line, for one start.
 	TakeOver string `json:"-"`
-	// Tuning is set by the demo and by tests, never by a file.
+	// Tuning is set by the demo, benchmarks and tests, never by a file.
 	Tuning Tuning `json:"-"`
 }
 
 // Git says where the desired state is.
 type Git struct {
 	URL                   string        `json:"url"`    // https, http, ssh, user@host:path or a local path
-	Branch                string        `json:"branch"` // or one of the next three
+	Branch                string        `json:"branch"` // or one of the next two
 	Tag                   string        `json:"tag"`
 	Semver                string        `json:"semver"` // a range of versions, of which the newest tag counts
-	Commit                string        `json:"commit"` // a whole hash
 	Path                  string        `json:"path"`   // folder inside the repository
 	Interval              time.Duration `json:"interval"`
 	Auth                  GitAuth       `json:"auth"`
-	Proxy                 string        `json:"proxy"` // URL; empty is what the environment says
 	Verify                GitVerify     `json:"verify"`
-	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
 	CommitStatus          CommitStatus  `json:"commitStatus"`
-	// WebURL is the address of the repository's page at its forge, WebStyle which forge that
-	// is: what the web page links to. Both are derived where url is plainly of one.
-	WebURL   string `json:"webURL"`
-	WebStyle string `json:"webStyle"` // github, gitlab, gitea or forgejo
+	// WebURL is the address of the repository's page at its forge; derived from url when empty.
+	WebURL string `json:"webURL"`
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`
@@ -83,17 +76,13 @@ type GitHubApp struct {
 	AppID          int    `json:"appID"`
 	InstallationID int    `json:"installationID"`
 	PrivateKeyFile string `json:"privateKeyFile"`
-	URL            string `json:"url"` // of the API
 }
 
-// CommitStatus says where the forge is told what became of a commit. Without a provider it
-// is not told.
+// CommitStatus configures the status that is posted for each commit. Without a token none is.
 type CommitStatus struct {
-	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo
+	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo; also for links to its pages
 	URL       string `json:"url"`      // of the API; derived when empty
-	Project   string `json:"project"`  // owner/name; derived when empty
 	TokenFile string `json:"tokenFile"`
-	Context   string `json:"context"` // the name of the status
 }
 
 // GitVerify says which signatures a revision must carry.
@@ -111,14 +100,9 @@ type Power struct {
 
 // Status says how the status branch is written.
 type Status struct {
-	Branch   string        `json:"branch"`
-	Interval time.Duration `json:"interval"` // at most one commit per interval, except for changes that wait for theirs
-	// Keep is how much of the branch's history is kept, 0 = all of it. Archive keeps the
-	// heads that it was cut from as tags.
-	Keep           Age    `json:"keep"`
-	Archive        bool   `json:"archive"`
-	AuthorName     string `json:"authorName"`
-	AuthorEmail    string `json:"authorEmail"`
+	Branch         string `json:"branch"`
+	Keep           Age    `json:"keep"`   // how much of the branch's history is kept, 0 = all of it
+	Author         string `json:"author"` // NAME <EMAIL>
 	SigningKeyFile string `json:"signingKeyFile"`
 }
 
@@ -146,9 +130,7 @@ type BMC struct {
 	// loopback, link-local and metadata addresses, and is reached by https alone.
 	Networks          model.BMCNetworks `json:"networks"`
 	RequestsPerSecond float64           `json:"requestsPerSecond"` // of one BMC
-	MaxInFlight       int               `json:"maxInFlight"`       // of one BMC
 	PowerOffGrace     time.Duration     `json:"powerOffGrace"`
-	PollInterval      time.Duration     `json:"pollInterval"`
 }
 
 // Discovery says how an unknown server is inspected.
@@ -156,14 +138,12 @@ type Discovery struct {
 	Image                string        `json:"image"` // OCI reference of the probe image
 	IgnitionTemplateFile string        `json:"ignitionTemplateFile"`
 	Timeout              time.Duration `json:"timeout"`
-	Attempts             int           `json:"attempts"`
 	MACPrefixesFile      string        `json:"macPrefixesFile"`
 }
 
 // Cleanup says how a released server is wiped.
 type Cleanup struct {
-	Mode  string `json:"mode"`  // none, quick or secure
-	Image string `json:"image"` // OCI reference; discovery.image when empty
+	Mode string `json:"mode"` // none, quick or secure
 }
 
 // Guard bounds what commits may do to the fleet within a time.
@@ -175,7 +155,6 @@ type Guard struct {
 	Window                    time.Duration `json:"window"`
 	MaxConcurrentReprovisions int           `json:"maxConcurrentReprovisions"`
 	MaxConcurrentPowerOns     int           `json:"maxConcurrentPowerOns"`
-	MaxConcurrentInstalls     int           `json:"maxConcurrentInstalls"` // of disk images
 }
 
 // Boot has the settings of the boot service.
@@ -226,11 +205,9 @@ type TFTP struct {
 // Admin has the settings of the listener that shows what is so.
 type Admin struct {
 	Listen string `json:"listen"`
-	// URL is where people reach it, through a proxy perhaps. It is what links begin with, and
-	// the listener answers to its name.
-	URL   string   `json:"url"`
-	Hosts []string `json:"hosts"` // names that it answers to as well
-	TLS   AdminTLS `json:"tls"`
+	// URL is where people reach it, perhaps through a proxy; several have commas between. It answers to their names.
+	URL string   `json:"url"`
+	TLS AdminTLS `json:"tls"`
 	// Users is a file with users and their passwords, as htpasswd -B writes it.
 	Users         string        `json:"users"`
 	TrustedHeader TrustedHeader `json:"trustedHeader"`
@@ -258,10 +235,12 @@ type Webhook struct {
 	SecretFile string `json:"secretFile"` // one secret a line
 }
 
-// Tuning is for the demo and for tests alone.
+// Tuning has values that the demo, benchmarks and tests change. Zero is the value that users have.
 type Tuning struct {
-	// Fast shortens every wait that spares real machines.
-	Fast bool
+	Fast           bool          `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
+	StatusInterval time.Duration `hidden:"" help:"Minimum time between two commits on the status branch."`
+	PollInterval   time.Duration `hidden:"" help:"How often the power state is read."`
+	MaxInstalls    int           `hidden:"" help:"Maximum number of disk images that are written at the same time."`
 }
 
 // Default returns the default options. Only git.url has to be set beside them.
@@ -269,30 +248,22 @@ func Default() Options {
 	return Options{
 		Git: Git{
 			Branch: "main", Path: ".", Interval: time.Minute,
-			Auth: GitAuth{GitHubApp: GitHubApp{URL: gitsource.DefaultGitHubAPI}}, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
-			CommitStatus: CommitStatus{Context: "ingot"},
+			Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
 		},
-		Status: Status{
-			Branch: "status", Interval: 30 * time.Second, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",
-		},
-		State: State{Dir: "/var/lib/ingot"},
-		BMC: BMC{
-			Networks: model.BMCNetworks{}, RequestsPerSecond: 5, MaxInFlight: 2,
-			PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute,
-		},
-		Discovery: Discovery{Timeout: 30 * time.Minute, Attempts: 3},
+		Status:    Status{Branch: "status", Author: gitsource.DefaultAuthorName + " <" + gitsource.DefaultAuthorEmail + ">"},
+		State:     State{Dir: "/var/lib/ingot"},
+		BMC:       BMC{Networks: model.BMCNetworks{}, RequestsPerSecond: 5, PowerOffGrace: 5 * time.Minute},
+		Discovery: Discovery{Timeout: 30 * time.Minute},
 		Cleanup:   Cleanup{Mode: "quick"},
 		Guard: Guard{
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
-			MaxConcurrentInstalls: 50,
 		},
 		Boot: Boot{
 			Listen: ":8082", Registries: []oci.Registry{}, ImageDirs: []string{"/usr/share/ingot/images"}, CacheSize: 100 << 30, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{},
 		},
 		Registry: Registry{Listen: ":10000"},
-		Admin:    Admin{Listen: "127.0.0.1:8080", Hosts: []string{}, TrustedHeader: TrustedHeader{From: []string{}}},
+		Admin:    Admin{Listen: "127.0.0.1:8080", TrustedHeader: TrustedHeader{From: []string{}}},
 		DHCP:     []dhcp.Network{},
-		Resync:   2 * time.Minute,
 	}
 }

@@ -29,8 +29,7 @@ const referenceHead = `# Configuration keys
 All keys of the file that ` + "`ingot run --config`" + ` reads. This page is made of the source: keys, types and defaults of the program,
 meanings of [examples/ingot.yaml](../../examples/ingot.yaml), by ` + "`go test ./cmd/daemon/config -run TestReference -update`" + `.
 
-A variable wins over the file. Lists are written with commas in a variable, mappings as ` + "`key=value,key=value`" + `; lists of
-mappings cannot be. Durations are ` + "`90s`, `5m`, `1h`" + `, sizes ` + "`20GiB`" + `. A key that does not exist is an error, with the
+A variable wins over the file. Lists and mappings have no variable. Durations are ` + "`90s`, `5m`, `1h`" + `, sizes ` + "`20GiB`" + `. A key that does not exist is an error, with the
 nearest name that does. Ingot reads its configuration at its start alone; files that keys name are read again when they change, where it
 says so.
 `
@@ -68,7 +67,7 @@ func TestReferenceIsComplete(t *testing.T) {
 			t.Errorf("examples/ingot.yaml does not say what %s is for: write it above the key", s.path)
 		}
 		kind, variable := typeText(s.value), s.variable
-		if kind == listOfMappings {
+		if k := s.value.Kind(); k == reflect.Slice || k == reflect.Map {
 			variable = ""
 		}
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s | %s |\n", s.path, kind, defaultText(t, s), code(variable), cell(about[s.path]))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,25 +40,16 @@ func (o *Options) Validate() []model.Problem {
 
 func (c *checks) numbers(o *Options) {
 	c.lasts("git.interval", o.Git.Interval, 100*time.Millisecond)
-	c.lasts("status.interval", o.Status.Interval, 100*time.Millisecond)
 	if keep := time.Duration(o.Status.Keep); keep != 0 && keep < day {
 		c.wrong("status.keep", "%s is not allowed: must be 1d or more, such as 90d, or 0 to keep all of the history", o.Status.Keep)
 	}
-	if o.Status.Archive && o.Status.Keep == 0 {
-		c.wrong("status.archive", "there is nothing to archive while status.keep is 0: set status.keep, such as 90d, or take status.archive out")
-	}
 	c.lasts("bmc.powerOffGrace", o.BMC.PowerOffGrace, time.Second)
-	c.lasts("bmc.pollInterval", o.BMC.PollInterval, time.Second)
 	c.lasts("discovery.timeout", o.Discovery.Timeout, time.Second)
-	c.lasts("resync", o.Resync, time.Second)
-	c.atLeast("bmc.maxInFlight", o.BMC.MaxInFlight, 1)
-	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
 	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
 	c.atLeast("guard.maxPowerDisruptions", o.Guard.MaxPowerDisruptions, 0)
 	c.lasts("guard.window", o.Guard.Window, time.Second)
 	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
 	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
-	c.atLeast("guard.maxConcurrentInstalls", o.Guard.MaxConcurrentInstalls, 1)
 	// written so that NaN is refused as well
 	if rate := o.BMC.RequestsPerSecond; !(rate > 0 && rate <= 1000) {
 		c.wrong("bmc.requestsPerSecond", "%v is not allowed: must be more than 0 and at most 1000, such as 5", rate)
@@ -103,8 +95,9 @@ func (c *checks) names(o *Options) {
 			c.wrong(fmt.Sprintf("bmc.networks[%d].prefix", i), "%v", err)
 		}
 	}
-	c.author("status.authorName", o.Status.AuthorName)
-	c.author("status.authorEmail", o.Status.AuthorEmail)
+	if !authorForm.MatchString(o.Status.Author) {
+		c.wrong("status.author", "%q is not allowed: must be NAME <EMAIL>, the author of the commits on the status branch", o.Status.Author)
+	}
 	c.redis(o.Redis)
 	c.httpURL("boot.url", o.Boot.URL)
 	c.httpURL("registry.url", o.Registry.URL)
@@ -143,25 +136,26 @@ func (c *checks) images(o *Options) {
 			c.wrong("boot.imageDirs", "%q is not allowed: must be the whole path of a folder, such as /srv/images", dir)
 		}
 	}
-	for key, image := range map[string]string{"discovery.image": o.Discovery.Image, "cleanup.image": o.Cleanup.Image} {
-		if image == "" {
-			continue
-		}
+	if image := o.Discovery.Image; image != "" {
 		r, err := model.ParseImageReference(image)
 		if err == nil && r.Layout != "" && !slices.ContainsFunc(o.Boot.ImageDirs, func(dir string) bool { return within(r.Layout, dir) }) {
 			err = errors.New("it is in no folder of boot.imageDirs")
 		}
 		if err != nil {
-			c.wrong(key, "%q is not allowed: %v; write it as registry.example.com/name:tag, or as oci:/folder:tag in a folder of boot.imageDirs", image, err)
+			c.wrong("discovery.image", "%q is not allowed: %v; write it as registry.example.com/name:tag, or as oci:/folder:tag in a folder of boot.imageDirs", image, err)
 		}
 	}
 }
 
-// author refuses what would break the header of a commit.
-func (c *checks) author(key, text string) {
-	if text == "" || strings.ContainsAny(text, "<>\n\x00") {
-		c.wrong(key, "%q is not allowed: must be text without < and >; it is the author of the commits on the status branch", text)
+// authorForm matches an author that Git accepts.
+var authorForm = regexp.MustCompile(`^([^<>\s\x00][^<>\n\x00]*) <([^<>\s\x00]+)>$`)
+
+// AuthorName returns the name and the address of status.author. Validate has refused any other form.
+func (s Status) AuthorName() (name, email string) {
+	if m := authorForm.FindStringSubmatch(s.Author); m != nil {
+		return m[1], m[2]
 	}
+	return "", ""
 }
 
 // isHTTPURL reports whether address is a URL that paths can be added to.

@@ -22,25 +22,14 @@ func (c *checks) admin(a *Admin) {
 		c.wrong("admin.tls.certFile", "is empty though admin.tls.keyFile is set; name the file with the certificate")
 	}
 	c.trustedHeader(&a.TrustedHeader)
-	if a.URL != "" && !isHTTPURL(a.URL) {
-		c.wrong("admin.url", "%q is not allowed: must be the URL at which people reach the admin listener, such as https://ingot.example.com", a.URL)
-	}
-	for i, h := range a.Hosts {
-		if !hostName.MatchString(h) && !isAddress(h) {
-			c.wrong(fmt.Sprintf("admin.hosts[%d]", i), "%q is not allowed: must be a name without scheme, port and path, such as ingot.example.com", h)
+	for _, u := range a.urls() {
+		if !isHTTPURL(u) {
+			c.wrong("admin.url", "%q is not allowed: must be the URL at which people reach the admin listener, such as https://ingot.example.com", u)
 		}
 	}
 	if host, port, err := net.SplitHostPort(a.Listen); err == nil && port != "" && !a.Guarded() && reached(host) {
 		c.wrong("admin.listen", "%s", Unguarded(a.Listen))
 	}
-}
-
-// hostName matches the name of a machine (RFC 1123 §2.1).
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
-
-func isAddress(s string) bool {
-	_, err := netip.ParseAddr(s)
-	return err == nil
 }
 
 // reached reports whether a listener on host is certainly reached from other machines. What
@@ -112,11 +101,18 @@ func (t *TrustedHeader) Networks() []netip.Prefix {
 	return all
 }
 
-// Names are those that the admin listener answers to beside its own.
+// urls are the addresses in admin.url.
+func (a *Admin) urls() []string {
+	return strings.FieldsFunc(a.URL, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// Names are the names in admin.url, to which the admin listener answers in addition to its own.
 func (a *Admin) Names() []string {
-	names := slices.Clone(a.Hosts)
-	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
-		names = append(names, strings.ToLower(u.Hostname()))
+	var names []string
+	for _, text := range a.urls() {
+		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+			names = append(names, u.Hostname())
+		}
 	}
 	return names
 }

@@ -19,26 +19,18 @@ import (
 func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"no repository": {
-			text: "resync: 5m\n",
+			text: "guard: {window: 5m}\n",
 			want: "ingot.yaml: git.url: is required: the address of the repository that holds your manifests, such as " +
 				"https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL",
 		},
 		"a key with a slip": {
-			text: repository + "bmc:\n  polInterval: 60s\n",
-			want: `ingot.yaml:3:3: bmc.polInterval: unknown field, did you mean "pollInterval"?`,
+			text: repository + "bmc:\n  powerOfGrace: 60s\n",
+			want: `ingot.yaml:3:3: bmc.powerOfGrace: unknown field, did you mean "powerOffGrace"?`,
 		},
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, git, " +
-				"guard, metadata, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
-		},
-		"a key that was removed": {
-			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
-			want: "ingot.yaml:2:1: notify: was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
-		},
-		"the removed key of Redfish events": {
-			text: repository + "events: {listen: \"\", url: \"\"}\n",
-			want: "ingot.yaml:2:1: events: was removed: delete the key; BMCs are polled every bmc.pollInterval",
+				"guard, metadata, power, redis, registry, secretFiles, state, status, tftp, webhook",
 		},
 		"a key of a network that was removed": {
 			text: repository + "dhcp:\n- {name: a, role: host, interface: eth0, subnets: [{cidr: \"fd00::/64\"}]}\n" +
@@ -47,12 +39,12 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 				`"Router advertisements"`,
 		},
 		"the same key twice": {
-			text: repository + "resync: 5m\nresync: 6m\n",
-			want: "ingot.yaml:3:1: resync: is given twice, first in line 2",
+			text: repository + "secretFiles: /a\nsecretFiles: /b\n",
+			want: "ingot.yaml:3:1: secretFiles: is given twice, first in line 2",
 		},
 		"a duration without a unit": {
-			text: repository + "resync: 60\n",
-			want: "ingot.yaml:2:9: resync: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
+			text: repository + "guard: {window: 60}\n",
+			want: "ingot.yaml:2:17: guard.window: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
 		},
 		"a duration that goes backwards": {
 			text: "git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
@@ -69,14 +61,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a guard below nothing": {
 			text: repository + "guard: {maxDisruptions: -1}\n",
 			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
-		},
-		"the limit of TFTP, which was removed": {
-			text: repository + "tftp: {maxTransfersPerAddress: 100}\n",
-			want: `ingot.yaml:2:8: tftp.maxTransfersPerAddress: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
-		},
-		"the limit of DHCP, which was removed": {
-			text: repository + "dhcp:\n- name: rack1\n  interface: eth1\n  role: host\n  subnets: [{cidr: 10.0.0.0/24}]\n  rateLimit: {client: 20}\n",
-			want: `ingot.yaml:7:3: dhcp[0].rateLimit: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
 		},
 		"a listener without a port": {
 			text: repository + "admin: {listen: localhost}\n",
@@ -111,10 +95,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a proxy that is anywhere": {
 			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User, from: [\"::/0\"]}}\n",
 			want: "ingot.yaml:2:56: admin.trustedHeader.from[0]: ::/0 is everybody, who could name himself; name the addresses of the proxy, such as 10.0.0.5",
-		},
-		"a name that is an address of the web": {
-			text: repository + "admin: {hosts: [\"https://ingot.example.com\"]}\n",
-			want: `ingot.yaml:2:17: admin.hosts[0]: "https://ingot.example.com" is not allowed: must be a name without scheme, port and path, such as ingot.example.com`,
 		},
 		"two listeners on one port": {
 			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
@@ -210,8 +190,8 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a range outside its subnet": {
 			text: repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    " +
-				"range: 10.0.1.5-10.0.1.9\n",
-			want: "ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
+				"ranges: [10.0.1.5-10.0.1.9]\n",
+			want: "ingot.yaml:8:14: dhcp[0].subnets[0].ranges[0]: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
 				"10.0.0.0 to 10.0.0.255",
 		},
 		"a misspelt key of a network": {
@@ -228,7 +208,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a branch and a tag": {
 			text: "git: {url: /srv/metal.git, branch: main, tag: v1}\n",
-			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag, semver and commit can be followed: leave the others out",
+			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag and semver can be followed: leave the others out",
 		},
 		"a webhook without a secret": {
 			text: repository + "webhook: {listen: \":8083\", secretFile: \"\"}\n",
@@ -244,21 +224,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "webhook: {listen: \":8082\", secretFile: /proc/version}\n",
 			want: `ingot.yaml:2:19: webhook.listen: ":8082" is taken by boot.listen; give one of them another port`,
 		},
-		"the repository of the webhook, which was removed": {
-			text: repository + "webhook: {repository: https://git.example.com/infra/metal}\n",
-			want: "ingot.yaml:2:11: webhook.repository: was removed: each signed announcement triggers a poll; remove the key",
-		},
-		"pages of a forge that is not known": {
-			text: "git: {url: https://git.example.com/infra/metal.git, webStyle: bitbucket}\n",
-			want: `ingot.yaml:1:63: git.webStyle: "bitbucket" is not allowed: must be one of forgejo, gitea, github, gitlab, or empty`,
-		},
 		"pages at an address that does not tell whose they are": {
 			text: "git: {url: /srv/metal.git, webURL: \"https://git.example.com/infra/metal\"}\n",
-			want: "ingot.yaml: git.webStyle: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
+			want: "ingot.yaml: git.commitStatus.provider: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
 				"github, gitlab",
 		},
 		"pages at what is no address": {
-			text: "git: {url: /srv/metal.git, webURL: \"javascript:alert(1)\", webStyle: github}\n",
+			text: "git: {url: /srv/metal.git, webURL: \"javascript:alert(1)\"}\n",
 			want: `ingot.yaml:1:36: git.webURL: "javascript:alert(1)" is no address of a repository's page: write https://host/owner/name`,
 		},
 		"commit statuses at a host that is not known": {
@@ -273,15 +245,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 				"forgejo, gitea, github, gitlab, or take those out",
 		},
 		"commit statuses without a token": {
-			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {provider: gitea}}\n",
-			want: "ingot.yaml: git.commitStatus.tokenFile: is empty though git.commitStatus.provider is set; name the file with a " +
+			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {provider: gitea, url: \"https://git.example.com\"}}\n",
+			want: "ingot.yaml: git.commitStatus.tokenFile: is empty though git.commitStatus.url is set; name the file with a " +
 				"token that may write commit statuses",
 		},
 		"commit statuses of a repository that no Git host has": {
-			text: "git: {url: /srv/metal.git, commitStatus: {provider: gitea, tokenFile: /proc/version, context: \"\"}}\n",
-			want: `ingot.yaml:1:95: git.commitStatus.context: "" is not allowed: must be a name of at most 100 bytes in one line, ` +
-				"such as ingot\n" + `ingot.yaml: git.commitStatus.project: "/srv/metal.git" is no address of a Git host, so both ` +
-				"url and project have to be set",
+			text: "git: {url: /srv/metal.git, commitStatus: {provider: gitea, tokenFile: /proc/version}}\n",
+			want: `ingot.yaml:1:12: git.url: "/srv/metal.git" is not an address at a Git host; set git.webURL to the repository's page`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,10 +263,10 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 }
 
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
-	_, got := load(t, "git: {url: https://git.example.com/metal.git, interval: 0s}\nresync: -1m\nguard: {maxConcurrentPowerOns: 0}\n")
+	_, got := load(t, "git: {url: https://git.example.com/metal.git, interval: 0s}\nbmc: {powerOffGrace: -1m}\nguard: {maxConcurrentPowerOns: 0}\n")
 	want := strings.Join([]string{
 		"ingot.yaml:1:57: git.interval: 0s is not allowed: must be 100ms or more, such as 60s",
-		"ingot.yaml:2:9: resync: -1m0s is not allowed: must be 1s or more, such as 60s",
+		"ingot.yaml:2:22: bmc.powerOffGrace: -1m0s is not allowed: must be 1s or more, such as 60s",
 		"ingot.yaml:3:32: guard.maxConcurrentPowerOns: 0 is not allowed: must be 1 or more",
 	}, "\n")
 	if got != want {
@@ -343,14 +313,13 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		t.Fatalf("the defaults are wrong: %v", problems)
 	}
 	for path, change := range map[string]func(*Options){
-		"git.branch":         func(o *Options) { o.Git.Branch = "a b" },
-		"status.branch":      func(o *Options) { o.Status.Branch = "" },
-		"status.interval":    func(o *Options) { o.Status.Interval = 0 },
-		"status.keep":        func(o *Options) { o.Status.Keep = Age(time.Hour) },
-		"status.keep ":       func(o *Options) { o.Status.Keep = -Age(day) },
-		"status.archive":     func(o *Options) { o.Status.Archive = true },
-		"status.authorName":  func(o *Options) { o.Status.AuthorName = "a\nb" },
-		"status.authorEmail": func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"git.branch":     func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":  func(o *Options) { o.Status.Branch = "" },
+		"status.keep":    func(o *Options) { o.Status.Keep = Age(time.Hour) },
+		"status.keep ":   func(o *Options) { o.Status.Keep = -Age(day) },
+		"status.author":  func(o *Options) { o.Status.Author = "Ingot" },
+		"status.author ": func(o *Options) { o.Status.Author = "a\nb <a@b>" },
+		"admin.url":      func(o *Options) { o.Admin.URL = "https://ingot.example.com, ingot" },
 		"git.auth.githubApp.appID": func(o *Options) {
 			o.Git.Auth.GitHubApp = GitHubApp{InstallationID: 1, PrivateKeyFile: "k"}
 		},
@@ -361,23 +330,15 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		" git.auth.githubApp.appID": func(o *Options) {
 			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k"}
 		},
-		"git.auth.githubApp.url": func(o *Options) {
-			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k", URL: "http://api.example.com"}
-		},
 		"git.auth.githubApp.privateKeyFile": func(o *Options) { o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1} },
-		"git.proxy":                         func(o *Options) { o.Git.URL, o.Git.Proxy = "https://github.com/x/y", "http://me:secret@proxy:3128" },
 		"git.tag":                           func(o *Options) { o.Git.Branch, o.Git.Tag = "", "a..b" },
 		"git.semver":                        func(o *Options) { o.Git.Branch, o.Git.Semver = "", "newest" },
-		"git.commit":                        func(o *Options) { o.Git.Branch, o.Git.Commit = "", "abc1234" },
 		"git.verify.mode":                   func(o *Options) { o.Git.Verify = GitVerify{Mode: "all", Keys: "/keys"} },
 		"git.verify.keys":                   func(o *Options) { o.Git.Verify.Mode = "head" },
 		"state.dir":                         func(o *Options) { o.State.Dir = "" },
 		"bmc.requestsPerSecond":             func(o *Options) { o.BMC.RequestsPerSecond = 0 },
-		"bmc.maxInFlight":                   func(o *Options) { o.BMC.MaxInFlight = 0 },
 		"bmc.powerOffGrace":                 func(o *Options) { o.BMC.PowerOffGrace = 0 },
-		"bmc.pollInterval":                  func(o *Options) { o.BMC.PollInterval = 0 },
 		"discovery.timeout":                 func(o *Options) { o.Discovery.Timeout = 0 },
-		"discovery.attempts":                func(o *Options) { o.Discovery.Attempts = 0 },
 		"git.tenants[0].path":               withTenants(func(o *Options) { o.Git.Tenants[0].Path = "/ops" }),
 		"git.tenants[1].path":               withTenants(func(o *Options) { o.Git.Tenants[1].Path = "ops" }),
 		"git.tenants[0].kinds":              withTenants(func(o *Options) { o.Git.Tenants[0].Kinds = []model.Kind{"BMC", "Pod"} }),
@@ -412,7 +373,6 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.loaderDirs":  func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
 		"boot.imageDirs":   func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
 		"discovery.image":  func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
-		"cleanup.image":    func(o *Options) { o.Cleanup.Image = "https://registry.example.com/probe" },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},

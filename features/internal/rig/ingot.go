@@ -67,9 +67,8 @@ func (i *Ingot) Remove(t testing.TB, path string) {
 // configuration is the whole configuration file.
 func (i *Ingot) configuration() string {
 	return fmt.Sprintf(`git: {url: %q, interval: 200ms, allowPlaintextSecrets: true}
-status: {interval: 200ms}
 state: {dir: %q}
-bmc: {networks: ["127.0.0.0/8", "0.0.0.0/0", "::/0"], requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+bmc: {networks: ["127.0.0.0/8", "0.0.0.0/0", "::/0"], requestsPerSecond: 1000, powerOffGrace: 5s}
 admin: {listen: "127.0.0.1:8080"}
 `, i.Repo.URL(), filepath.Join(i.dir, "state")) + i.Config
 }
@@ -92,7 +91,8 @@ func (i *Ingot) Launch(t testing.TB) {
 	if err := os.WriteFile(file, []byte(i.configuration()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i.Process = i.On.Start(t, "ingot", program, "--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", file)
+	i.Process = i.On.Start(t, "ingot", program, "--log-format", "json", "--log-level", "debug", "run", "--fast",
+		"--poll-interval=1s", "--status-interval=200ms", "--config", file)
 }
 
 // Start runs Ingot and waits until it says that all its parts are ready.

@@ -92,7 +92,7 @@ func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	boot.Ticket.Always = s.ClaimAnnotation(model.AnnotationBoot) == "always"
 	boot.Ticket.BootedBy = s.ClaimAnnotation(model.AnnotationBooted)
 	boot.Hints = hints(s)
-	boot.ProbeImage = cmp.Or(s.Policy.DiscoveryImage, s.Policy.CleanupImage)
+	boot.ProbeImage = s.Policy.DiscoveryImage
 	boot.Firmware = proposal.Firmware(s)
 	boot.Disks = presentDisks(s)
 	p := s.Record.Boot.Problem

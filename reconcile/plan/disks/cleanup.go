@@ -24,9 +24,6 @@ func Mode(s *server) string {
 	return model.StricterCleanup(cmp.Or(s.Annotation(model.AnnotationCleanup), s.Policy.CleanupMode), s.Record.Claim.Cleanup)
 }
 
-// Image is the image that wipes; "" = there is none.
-func Image(s *server) string { return cmp.Or(s.Policy.CleanupImage, s.Policy.DiscoveryImage) }
-
 // Cleanup wipes the server's disks and waits for the outcome of each.
 func Cleanup(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateCleanup {
@@ -37,9 +34,8 @@ func Cleanup(s *server) (p proposal.Proposal, ok bool) {
 		return cleaned(s, nil, s.Record.Disks.Missing), true
 	case proposal.WipeReport(s) != nil:
 		return reported(s, proposal.WipeReport(s)), true
-	case Image(s) == "":
-		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's "+
-			"configuration", proposal.RackOperator)), true
+	case s.Policy.DiscoveryImage == "":
+		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration", proposal.RackOperator)), true
 	case late(s): // it reported nothing in its time
 		return s.Change(func(rec *model.ServerRecord) {
 			rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.Record.Disks.Missing)
@@ -74,7 +70,7 @@ func wipe(s *server) proposal.Proposal {
 	case !opened && on:
 		return s.ToOff(s.Policy.PowerOffGrace)
 	}
-	b := proposal.Boot{Image: Image(s)}
+	b := proposal.Boot{Image: s.Policy.DiscoveryImage}
 	b.Ticket.CleanupMode = Mode(s)
 	return s.ToArm(model.PurposeCleanup, proposal.UntilOff(s, b))
 }

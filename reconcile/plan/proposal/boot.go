@@ -126,7 +126,7 @@ func ReportedSinceOn(s *Server, in *model.DiskInstall) bool {
 	return in != nil && !(s.Begun() && in.ReportedAt.Before(s.NotedAt(s.Record.Power.Asked.At)))
 }
 
-// HasInstallPlace reports whether the server has one of the places of guard.maxConcurrentInstalls, to have a disk written.
+// HasInstallPlace reports whether the server has one of the places of MaxConcurrentInstalls, to have a disk written.
 func HasInstallPlace(s *Server) bool {
 	switch {
 	case !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil:

@@ -27,7 +27,7 @@ type Place int
 // The places.
 const (
 	PowerOnPlace     Place = iota // guard.maxConcurrentPowerOns
-	InstallPlace                  // guard.maxConcurrentInstalls
+	InstallPlace                  // of MaxConcurrentInstalls
 	ReprovisionPlace              // guard.maxConcurrentReprovisions
 )
 

@@ -23,7 +23,7 @@ type Moment struct {
 	Aliases               map[string]model.ServerName      // what Git calls servers that Ingot knows by another name
 	Unknown               string                           // the token of FleetRecord.UnknownToken, as of this plan
 	Conditions            map[model.ServerName][]RuleTaint // what ServerReadinessRules keep on servers
-	InstallsLeft          int                              // the places of guard.maxConcurrentInstalls when the plan began
+	InstallsLeft          int                              // the places of MaxConcurrentInstalls when the plan began
 	Unannounced           time.Time                        // since when the status branch cannot be pushed; zero = it can
 	Unpushed              bool                             // this process has not pushed the status branch yet
 }

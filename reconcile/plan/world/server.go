@@ -155,7 +155,7 @@ func (s *Server) coming() bool {
 		}
 	case model.StateDiscovery:
 	case model.StateCleanup:
-		if disks.Mode(s.Server) != model.CleanupNone && disks.Image(s.Server) == "" {
+		if disks.Mode(s.Server) != model.CleanupNone && s.Policy.DiscoveryImage == "" {
 			return false
 		}
 	default:

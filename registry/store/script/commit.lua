@@ -1,7 +1,7 @@
 -- Makes the changes of one batch. The store must hold the newest batch that is
 -- known to have been made, or this batch itself, when the answer to the first
 -- attempt got lost.
--- KEYS: fence, schema, revision, feed, counts, hashes of the buckets, the leases' last.
+-- KEYS: fence, format, revision, feed, counts, hashes of the buckets, the leases' last.
 -- ARGV: fence, revision, the newest revision that is known to have been made,
 --       what changed (JSON), length of the feed,
 --       then for each change: index of its hash, "set" or "del", field, value.

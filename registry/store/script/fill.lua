@@ -1,7 +1,7 @@
 -- Fills a store that was lost or is new, a piece at a time: the first piece
 -- clears it, the last one declares it whole.
--- KEYS: lease, fence, schema, revision, feed, counts, hashes of the buckets, the leases' last.
--- ARGV: owner, ttl in ms, fence, revision, schema, length of the feed,
+-- KEYS: lease, fence, format, revision, feed, counts, hashes of the buckets, the leases' last.
+-- ARGV: owner, ttl in ms, fence, revision, format, length of the feed,
 --       "first", "" or "last", then for each value: index of its hash, field, value.
 -- Returns "ok" or "fenced".
 local fence = redis.pcall('GET', KEYS[2])

@@ -1,5 +1,5 @@
 -- Makes the leader's fencing number higher.
--- KEYS: lease, fence, schema. ARGV: owner, ttl in ms, fence, the higher one.
+-- KEYS: lease, fence, format. ARGV: owner, ttl in ms, fence, the higher one.
 -- Returns "ok", also when that was done already and the answer got lost, "fenced" or "lost".
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
 if fence == tonumber(ARGV[4]) and redis.call('GET', KEYS[1]) == ARGV[1] then

@@ -1,5 +1,5 @@
 -- Prolongs the lease, also one that ran out while nobody else led.
--- KEYS: lease, fence, schema, revision, counts, hashes of the buckets but the leases'.
+-- KEYS: lease, fence, format, revision, counts, hashes of the buckets but the leases'.
 -- ARGV: owner, ttl in ms, fence, revision.
 -- Returns "ok", "fenced", "lost" or, when a hash has not as many fields as it should, "holes".
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')

@@ -151,7 +151,7 @@ func ingotBoard() Dashboard {
 		timeline("Store", "1 while the store answers.", query{fleet("instance", "ingot_store_up"), "{{instance}}"}),
 		number("Only observes", "1 while nothing may be done to any server.", "short", "max("+of("ingot_observe_only")+")"),
 		number("Moves under way", "Of servers, and readings of BMCs.", "short", "sum("+of("ingot_moves_under_way")+")"),
-		number("Since the last plan", "The loop plans at least every resync.", "s", "time() - max("+of("ingot_plan_last_success_timestamp_seconds")+")"),
+		number("Since the last plan", "The loop plans at least every 2 minutes.", "s", "time() - max("+of("ingot_plan_last_success_timestamp_seconds")+")"),
 		number("Since the last commit to the store", "Nothing is written while nothing changes.", "s", "time() - max("+of("ingot_store_last_success_timestamp_seconds")+")"),
 		graph("Time of a plan", "Of the whole fleet.", "s", quantiles("ingot_plan_duration_seconds")...),
 		graph("Parts of a plan", "The slowest tenth: to plan, to save, to begin moves.", "s", query{quantile("0.9", "part", "ingot_plan_part_duration_seconds"), "{{part}}"}),
