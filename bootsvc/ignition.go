@@ -35,15 +35,15 @@ func (s *Server) serveNoToken(r *request) {
 		r.refuse(http.StatusForbidden, missingToken)
 		return
 	}
-	if why := s.gate.judgeNoToken(holder, r); why.refused() {
+	if why := s.gate.authorizeMachine(holder, r); why.refused() {
 		s.gate.deny(r, holder, model.ThingIgnition, why)
 		return
 	}
 	s.serveTicketIgnition(r, holder)
 }
 
-// judgeNoToken returns why a client that shows no token is not served.
-func (g *gate) judgeNoToken(o model.TicketHolder, r *request) refusal {
+// authorizeMachine returns why a client that shows no token is not served.
+func (g *gate) authorizeMachine(o model.TicketHolder, r *request) refusal {
 	v := g.rules.JudgeMachine(o, r.client)
 	r.by, r.judged = v.By, true
 	switch t := o.Ticket; {
@@ -60,7 +60,7 @@ func (g *gate) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	case t.Always: // nothing tells its boots apart
 		return refusal{}
 	}
-	return judgeTime(o, r.since)
+	return checkTime(o, r.since)
 }
 
 func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {

@@ -92,8 +92,8 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 		r.refuse(http.StatusNotFound, unpinned)
 		return wanted{}, false
 	}
-	asker := s.gate.layerAsker(r)
-	if why := s.gate.judgeAsker(asker, r); why.refused() {
+	asker := s.gate.layerRequester(r)
+	if why := s.gate.checkRequester(asker, r); why.refused() {
 		s.gate.deny(r, asker.holder, model.ThingImage, why)
 		return wanted{}, false
 	}
@@ -101,7 +101,7 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 	if layer := layerIn(t, name, sum); layer != nil && netboot.InUse(t) {
 		return wanted{ref: ref, layer: layer, ticket: t}, true
 	}
-	pinning, why := s.gate.judgeLayer(asker, name, sum)
+	pinning, why := s.gate.checkLayer(asker, name, sum)
 	switch layer := layerIn(pinning.Ticket, name, sum); {
 	case why.refused():
 		s.gate.deny(r, pinning, model.ThingImage, why)
@@ -116,36 +116,36 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 // unpinned is said of a layer that nobody boots.
 const unpinned = "no open boot ticket pins this layer"
 
-// layerAsker is the server that is taken to ask for a layer.
-type layerAsker struct {
+// layerRequester is the server that is taken to ask for a layer.
+type layerRequester struct {
 	holder model.TicketHolder
 	named  bool // by the URL, as any client can
 	known  bool // by the URL, or by the address that asks
 }
 
-// layerAsker returns the server that the URL names, else the one that is at the address
+// layerRequester returns the server that the URL names, else the one that is at the address
 // that asks. Firmware that was told a UKI's path by somebody else's DHCP
 // server is neither.
-func (g *gate) layerAsker(r *request) layerAsker {
+func (g *gate) layerRequester(r *request) layerRequester {
 	if id, ok := syntax.MachineID(r.URL.Query().Get("uuid")); ok {
 		holder, known := g.find(r, id)
-		return layerAsker{holder, true, known}
+		return layerRequester{holder, true, known}
 	}
 	holder, known := g.rules.At(r.client)
-	return layerAsker{holder, false, known}
+	return layerRequester{holder, false, known}
 }
 
-// judgeAsker returns why the server that a URL names is not served at this address.
-func (g *gate) judgeAsker(a layerAsker, r *request) refusal {
+// checkRequester returns why the server that a URL names is not served at this address.
+func (g *gate) checkRequester(a layerRequester, r *request) refusal {
 	if !a.named || !a.known {
 		return refusal{}
 	}
-	return g.judgeAddress(a.holder, r)
+	return g.checkAddress(a.holder, r)
 }
 
-// judgeLayer returns the ticket that a request for a layer bears on which the asker's own
+// checkLayer returns the ticket that a request for a layer bears on which the asker's own
 // ticket does not give it, and why it is refused.
-func (g *gate) judgeLayer(a layerAsker, name, sum string) (model.TicketHolder, refusal) {
+func (g *gate) checkLayer(a layerRequester, name, sum string) (model.TicketHolder, refusal) {
 	if own := a.holder.Ticket; own != nil && (layerIn(own, name, sum) != nil || g.hadPinned(a.holder, name, sum)) {
 		return a.holder, refusedSpent
 	}

@@ -25,7 +25,7 @@ func (s *Server) serveScript(r *request) {
 	}
 	// also a machine that is only sent on to its disk: whether a server has a ticket is
 	// nobody else's business
-	if why := s.gate.judgeAddress(holder, r); why.refused() {
+	if why := s.gate.checkAddress(holder, r); why.refused() {
 		s.gate.deny(r, holder, model.ThingScript, why)
 		return
 	}

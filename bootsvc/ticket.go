@@ -79,17 +79,17 @@ func (g *gate) bearer(r *request, what model.TicketThing) (model.TicketHolder, b
 		r.refuse(http.StatusNotFound, "no server with this UUID is known")
 		return model.TicketHolder{}, false
 	}
-	if why := g.judgeBearer(holder, r, r.args[1]); why.refused() {
+	if why := g.authorize(holder, r, r.args[1]); why.refused() {
 		g.deny(r, holder, what, why)
 		return model.TicketHolder{}, false
 	}
 	return holder, true
 }
 
-// judgeBearer returns why a client that shows a token is not served. The address comes first, so
+// authorize returns why a client that shows a token is not served. The address comes first, so
 // that nobody else learns whether a token is right.
-func (g *gate) judgeBearer(o model.TicketHolder, r *request, shown string) refusal {
-	misplaced, wrong := g.judgeAddress(o, r), g.judgeToken(o, shown, r.since)
+func (g *gate) authorize(o model.TicketHolder, r *request, shown string) refusal {
+	misplaced, wrong := g.checkAddress(o, r), g.checkToken(o, shown, r.since)
 	r.by.Token = !wrong.refused()
 	if misplaced.refused() {
 		return misplaced
@@ -97,8 +97,8 @@ func (g *gate) judgeBearer(o model.TicketHolder, r *request, shown string) refus
 	return wrong
 }
 
-// judgeToken returns why a token is not good now.
-func (g *gate) judgeToken(o model.TicketHolder, shown string, now time.Time) refusal {
+// checkToken returns why a token is not good now.
+func (g *gate) checkToken(o model.TicketHolder, shown string, now time.Time) refusal {
 	if o.Ticket == nil {
 		return refusedToken
 	}
@@ -106,17 +106,17 @@ func (g *gate) judgeToken(o model.TicketHolder, shown string, now time.Time) ref
 	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
 	switch {
 	case isShown(b) && netboot.InUse(o.Ticket):
-		return judgeTime(o, now)
+		return checkTime(o, now)
 	case isShown(b), slices.ContainsFunc(b.previous, isShown):
 		return refusedSpent
 	}
 	return refusedToken
 }
 
-// judgeTime returns why what configures a server is not given any more in its present boot:
+// checkTime returns why what configures a server is not given any more in its present boot:
 // it was fetched so long ago that nobody needs it. A probe that writes a disk image needs its
 // own until it is done.
-func judgeTime(o model.TicketHolder, now time.Time) refusal {
+func checkTime(o model.TicketHolder, now time.Time) refusal {
 	at := configured(o)
 	if at.IsZero() && !o.Ticket.Always && o.Ticket.BootedBy != model.BootedKernel { // then it may be when the kernel was served
 		at = o.Ticket.IgnitionAt // which is not lost with the store
@@ -130,8 +130,8 @@ func judgeTime(o model.TicketHolder, now time.Time) refusal {
 	return refusedLate
 }
 
-// judgeAddress returns why a server's ticket may not be used from where r comes from.
-func (g *gate) judgeAddress(o model.TicketHolder, r *request) refusal {
+// checkAddress returns why a server's ticket may not be used from where r comes from.
+func (g *gate) checkAddress(o model.TicketHolder, r *request) refusal {
 	v := g.rules.Judge(o, r.client)
 	if v.Refusal == model.RefusedUnknown && o.Ticket != nil && o.Ticket.Purpose == model.PurposeDiscovery {
 		g.settle(r.Context())

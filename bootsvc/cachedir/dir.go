@@ -1,5 +1,5 @@
-// Package cachedir is the folder that the caches of images share, and the bytes that they may take of its disk. What
-// was not used longest is evicted, whichever cache it belongs to.
+// Package cachedir is the folder that the caches of images share, and the bytes that they may take of its disk. The
+// least recently used entry is evicted first, whichever cache it belongs to.
 package cachedir
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	// lockName is the file that the process which uses the folder holds a lock on.
 	lockName = ".lock"
-	// partEnding is the ending of what is incomplete, or is being removed. The next process removes it.
+	// partEnding is the ending of incomplete entries, and of those being removed. The next process removes them.
 	partEnding = ".part"
 )
 
@@ -183,7 +183,7 @@ func free(dir string, keep int64) (int64, error) {
 	return int64(s.Bavail)*s.Bsize - min(keep, int64(s.Blocks/share)*s.Bsize), nil
 }
 
-// part returns a new name for what is incomplete, or is being removed.
+// part returns a new path for an incomplete entry, or one that is being removed.
 func (d *Dir) part(name string) string {
 	return filepath.Join(d.path, name+"."+strconv.FormatUint(d.serial.Add(1), 10)+partEnding)
 }

@@ -32,7 +32,7 @@ func open(t *testing.T, o Options) *Dir {
 	return d
 }
 
-// keep makes an entry of so many bytes complete.
+// keep makes an entry of a size complete.
 func keep(t *testing.T, d *Dir, k *Kind, n byte, size int64, used time.Time) *Entry {
 	t.Helper()
 	e := d.New(k, digest(n))
@@ -50,7 +50,7 @@ func TestEntriesOutliveTheProcess(t *testing.T) {
 	keep(t, d, files(), 2, 20, used.Add(time.Hour))
 	must.Do(t, os.WriteFile(d.New(files(), digest(3)).Path(), nil, 0o600)) // cannot be used
 	must.Do(t, os.MkdirAll(filepath.Join(d.New(files(), digest(4)).Part(), "half"), 0o700))
-	must.Do(t, os.WriteFile(filepath.Join(path, "notes"), nil, 0o600)) // somebody else's
+	must.Do(t, os.WriteFile(filepath.Join(path, "notes"), nil, 0o600)) // of another program
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", info.Mode(), err)
 	}

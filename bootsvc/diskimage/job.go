@@ -252,7 +252,7 @@ func (j *job) keep(img chunked) error {
 // take takes room for n bytes.
 func (j *job) take(n int64) error { return tooFull(j.entry.Take(n)) }
 
-// tooFull says for people why there is no room for an image.
+// tooFull explains why there is no room for an image.
 func tooFull(err error) error {
 	if err == nil {
 		return nil

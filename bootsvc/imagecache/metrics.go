@@ -36,7 +36,7 @@ func newMetrics() metrics {
 		misses:   counter("ingot_image_cache_misses_total", "Requests for image blobs that began a fetch from a registry."),
 		joins:    counter("ingot_image_cache_joins_total", "Requests for image blobs that joined a fetch in progress."),
 		bypasses: counter("ingot_image_cache_bypasses_total", "Requests for image blobs that were streamed past the cache, because there was no room on disk."),
-		busy:     counter("ingot_image_cache_busy_total", "Requests for image blobs that were told to retry, because too many fetches were in progress."),
+		busy:     counter("ingot_image_cache_busy_total", "Requests for image blobs that got a retry response, because too many fetches were in progress."),
 		resumes:  counter("ingot_image_cache_resumes_total", "Fetches of image blobs that were interrupted and resumed."),
 		fetched:  counter("ingot_image_cache_fetched_bytes_total", "Bytes of image blobs fetched from registries."),
 		fetches:  gauge("ingot_image_cache_fetches", "Fetches of image blobs from registries in progress."),

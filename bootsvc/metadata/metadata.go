@@ -215,8 +215,8 @@ func notAllowed(allowed, why string) answer {
 	return a
 }
 
-// machineAt returns the bound server that has an address, with all metadata that it is
-// told, without the reserved keys.
+// machineAt returns the bound server that has an address, with its metadata,
+// without the reserved keys.
 func (s *service) machineAt(a netip.Addr) (Machine, bool) {
 	m, ok := s.machines.At(a)
 	if !ok {

@@ -77,7 +77,7 @@ func (l layouts) index(r model.ImageReference) (manifest, error) {
 	}
 	m, err := parseManifest(raw, mediaOCIIndex)
 	if err == nil && !m.index() {
-		return manifest{}, invalid("%s of the layout %s is no image index", ocispec.ImageIndexFile, r.Layout)
+		return manifest{}, invalid("%s of the layout %s is not an image index", ocispec.ImageIndexFile, r.Layout)
 	}
 	return m, err
 }
@@ -146,7 +146,7 @@ func (l layouts) open(r model.ImageReference, name string) (layoutPart, error) {
 		}
 		section = io.NewSectionReader(file, 0, info.Size())
 		if !info.Mode().IsRegular() {
-			err = invalid("%s of the layout %s is no regular file", name, r.Layout)
+			err = invalid("%s of the layout %s is not a regular file", name, r.Layout)
 		}
 	} else {
 		section, err = archived(file, info, name)
@@ -190,7 +190,7 @@ func lacks(r model.ImageReference, name string, err error) error {
 	case isBlob:
 		return &Error{Reason: model.ReasonNotFound, Message: fmt.Sprintf("the layout %s has no %s", r.Layout, strings.Replace(sum, "/", ":", 1)), Err: err}
 	}
-	return invalid("%s is no OCI image layout: it has no file %s", r.Layout, name)
+	return invalid("%s is not an OCI image layout: it has no file %s", r.Layout, name)
 }
 
 // unreadable says for people that a layout is there and cannot be read at present.

@@ -189,7 +189,7 @@ func TestLayoutIsRefused(t *testing.T) {
 		"a named pipe":                         {dir + "/pipe", model.ReasonRegistryUnreachable, "neither a folder nor a tar archive"},
 		"a version that is not known":          {dir + "/version", model.ReasonValidationFailed, `version "2.0.0"`},
 		"a layout without index":               {dir + "/noindex", model.ReasonValidationFailed, "no file index.json"},
-		"an index that is a manifest":          {dir + "/manifest", model.ReasonValidationFailed, "is no image index"},
+		"an index that is a manifest":          {dir + "/manifest", model.ReasonValidationFailed, "is not an image index"},
 		"an index that is too large":           {dir + "/large", model.ReasonValidationFailed, "larger than"},
 		"a tag that is not there":              {dir + "/two:v3", model.ReasonNotFound, "no tag v3; its tags are v1, v2"},
 		"several images and no tag":            {dir + "/two", model.ReasonNotFound, "its tags are v1, v2"},

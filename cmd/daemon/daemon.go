@@ -101,7 +101,7 @@ type daemon struct {
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
 	files      *bootfiles.Folder // nil = none
-	rescue     *netboot.Rescue   // nil = nobody
+	rescue     *netboot.Rescue   // nil = no script
 	dhcp       *dhcp.Server      // nil = off
 	tftp       *tftp.Server      // nil = off
 	prober     *inuse.Prober     // nil disables probing

@@ -166,7 +166,7 @@ func (m imageMakeCommand) target() (model.ImageReference, error) {
 	case m.Kernel == "" && m.UKI == "" && m.Disk == "":
 		return model.ImageReference{}, errors.New("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
 	case !isLayout(m.To):
-		return model.ImageReference{}, fmt.Errorf("%s is no layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
+		return model.ImageReference{}, fmt.Errorf("%s is not a layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
 	}
 	local, err := artifact.LocalReference(m.To)
 	if err != nil {

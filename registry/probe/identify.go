@@ -15,8 +15,8 @@ type reporter struct {
 	known     bool
 }
 
-// identify finds the server with a UUID, and checks the token and the address that the request came from. What is wrong with the address is told only to
-// a client that has the token.
+// identify finds the server with a UUID, and checks the token and the address that the request came from. Only a client
+// with the token learns that its address is wrong.
 func (q *request) identify(uuid string) (reporter, error) {
 	canonical, err := model.CanonicalUUID(uuid)
 	if err == nil && !model.UsableUUID(canonical) {

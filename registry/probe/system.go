@@ -16,7 +16,7 @@ func (e *endpoint) system(q *request) (answer, error) {
 		return answer{}, refuse(http.StatusNotFound, "no report of system UUID %s", rep.uuid)
 	}
 	data := probe.Data
-	data.Storage = nil // by serial numbers a wipe is believed: nobody is shown them
+	data.Storage = nil // a wipe is verified by serial numbers, so they stay hidden
 	raw, err := json.Marshal(data)
 	return answer{http.StatusOK, raw}, err
 }

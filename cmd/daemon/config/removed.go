@@ -14,8 +14,6 @@ var removed = map[string]string{
 	"boot.insecureRegistries":     "was removed: list the registries in boot.registries with plain: true",
 	"boot.maxConcurrentDownloads": "was removed: Ingot fetches 16 layers at the same time; remove the key",
 	"boot.maxImageSize":           "was removed: the disk in an image has at most 256GiB; remove the key",
-	"boot.rescue.for":             "was removed: boot.rescue applies to machines that are not servers of Ingot; remove the key",
-	"boot.rescue.script":          "was removed: boot.rescue is the path of the script",
 	"boot.secureRegistries":       "was removed: list the registries in boot.registries, without plain",
 	"cleanup.image":               "was removed: discovery.image wipes servers too; remove the key",
 	"dhcp[].rateLimit":            limitRemoved,
