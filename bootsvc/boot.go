@@ -44,12 +44,12 @@ func newBoot(t *model.Ticket, token model.Sensitive) *boot {
 }
 
 // bootOf returns what a server's present ticket amounts to in a boot.
-func (s *Server) bootOf(t *model.Ticket, number int) *boot {
-	last, _ := s.boots.Get(t.UUID)
+func (g *gate) bootOf(t *model.Ticket, number int) *boot {
+	last, _ := g.boots.Get(t.UUID)
 	if last != nil && last.ticket == t && last.number == number {
 		return last
 	}
-	b := newBoot(t, s.token(t, number))
+	b := newBoot(t, g.token(t, number))
 	b.number = number
 	switch {
 	case last == nil:
@@ -59,7 +59,7 @@ func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 	default:
 		b.previous = append([]*boot{{ticket: last.ticket, token: last.token}}, last.previous[:min(len(last.previous), maxPrevious-1)]...)
 	}
-	s.boots.Put(t.UUID, b, 1)
+	g.boots.Put(t.UUID, b, 1)
 	return b
 }
 
@@ -88,6 +88,6 @@ func configured(o model.TicketHolder) time.Time {
 }
 
 // hadPinned reports whether an older ticket of t's server pinned a layer.
-func (s *Server) hadPinned(o model.TicketHolder, name, sum string) bool {
-	return slices.ContainsFunc(s.bootOf(o.Ticket, presentBoot(o)).previous, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
+func (g *gate) hadPinned(o model.TicketHolder, name, sum string) bool {
+	return slices.ContainsFunc(g.bootOf(o.Ticket, presentBoot(o)).previous, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
 }

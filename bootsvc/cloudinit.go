@@ -12,7 +12,7 @@ import (
 // the ticket's token. Like Ignition, user-data is what a machine is made of, so that it was
 // served is noted as that.
 func (s *Server) serveNoCloud(r *request) {
-	holder, ok := s.bearer(r, model.ThingCloudInit)
+	holder, ok := s.gate.bearer(r, model.ThingCloudInit)
 	if !ok {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *Server) serveNoCloud(r *request) {
 		r.refuse(http.StatusNotFound, "cloud-init asks for meta-data, user-data, vendor-data and network-config, and for nothing else")
 		return
 	}
-	p, ok := s.payload(r, holder.Ticket)
+	p, ok := s.gate.payload(r, holder.Ticket)
 	if !ok {
 		return
 	}
@@ -31,9 +31,9 @@ func (s *Server) serveNoCloud(r *request) {
 		r.refuse(http.StatusNotFound, "this server is not configured by cloud-init: the Secret of its claim has no key user-data")
 	case !ok:
 		r.refuse(http.StatusNotFound, "the Secret of this server's claim has no key "+name)
-	case r.Method == http.MethodGet && name == ignition.UserData && !s.note(r, holder, model.StageIgnition):
+	case r.Method == http.MethodGet && name == ignition.UserData && !s.gate.note(r, holder, model.StageIgnition):
 	default:
-		s.served(r, holder.Ticket, model.ThingCloudInit)
+		s.gate.served(r, holder.Ticket, model.ThingCloudInit)
 		r.text(file)
 	}
 }

@@ -42,11 +42,11 @@ func (s *Server) serveHTTPBoot(r *request) {
 
 // bootDocument returns the document of the server with an IP or MAC address.
 func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
-	holder, ok := s.findHolder(r, id)
+	holder, ok := s.gate.findHolder(r, id)
 	if !ok || holder.Ticket == nil {
 		return bootDocument{}, false
 	}
-	site := netboot.Site{HTTP: s.baseFor(r)}
+	site := netboot.Site{HTTP: s.links.of(r)}
 	file, ok := site.BootFile(netboot.HTTPClient(holder.Ticket.Image.Architecture), holder, s.loaders)
 	if !ok {
 		return bootDocument{}, false
@@ -56,15 +56,15 @@ func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
 }
 
 // findHolder returns the boot ticket of the server with an IP or MAC address.
-func (s *Server) findHolder(r *request, id string) (model.TicketHolder, bool) {
+func (g *gate) findHolder(r *request, id string) (model.TicketHolder, bool) {
 	addr, err := netip.ParseAddr(id)
 	if err != nil {
-		return s.tickets.Find(id)
+		return g.tickets.Find(id)
 	}
-	holder, known := s.bindings.At(addr)
+	holder, known := g.rules.At(addr)
 	if !known {
-		s.settle(r.Context())
-		holder, known = s.bindings.At(addr)
+		g.settle(r.Context())
+		holder, known = g.rules.At(addr)
 	}
 	return holder, known
 }

@@ -18,7 +18,7 @@ import (
 // serveIgnition answers with a ticket's Ignition to the client that has its token,
 // for as long as the ticket is in use.
 func (s *Server) serveIgnition(r *request) {
-	if holder, ok := s.bearer(r, model.ThingIgnition); ok {
+	if holder, ok := s.gate.bearer(r, model.ThingIgnition); ok {
 		s.serveTicketIgnition(r, holder)
 	}
 }
@@ -29,22 +29,22 @@ func (s *Server) serveNoToken(r *request) {
 	var holder model.TicketHolder
 	id, known := syntax.MachineID(r.args[0])
 	if known {
-		holder, known = s.find(r, id)
+		holder, known = s.gate.find(r, id)
 	}
 	if !known {
 		r.refuse(http.StatusForbidden, missingToken)
 		return
 	}
-	if why := s.judgeNoToken(holder, r); why.refused() {
-		s.deny(r, holder, model.ThingIgnition, why)
+	if why := s.gate.authorizeMachine(holder, r); why.refused() {
+		s.gate.deny(r, holder, model.ThingIgnition, why)
 		return
 	}
 	s.serveTicketIgnition(r, holder)
 }
 
-// judgeNoToken returns why a client that shows no token is not served.
-func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
-	v := s.bindings.JudgeMachine(o, r.client)
+// authorizeMachine returns why a client that shows no token is not served.
+func (g *gate) authorizeMachine(o model.TicketHolder, r *request) refusal {
+	v := g.rules.JudgeMachine(o, r.client)
 	r.by, r.judged = v.By, true
 	switch t := o.Ticket; {
 	case v.Refusal != "":
@@ -60,11 +60,11 @@ func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	case t.Always: // nothing tells its boots apart
 		return refusal{}
 	}
-	return judgeTime(o, r.since)
+	return checkTime(o, r.since)
 }
 
 func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
-	p, ok := s.payload(r, o.Ticket)
+	p, ok := s.gate.payload(r, o.Ticket)
 	if !ok {
 		return
 	}
@@ -77,10 +77,10 @@ func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
 		r.refuse(http.StatusNotAcceptable, "the Ignition has version "+have+" and this machine reads "+reads)
 		return
 	}
-	if r.Method == http.MethodGet && !s.note(r, o, model.StageIgnition) {
+	if r.Method == http.MethodGet && !s.gate.note(r, o, model.StageIgnition) {
 		return
 	}
-	s.served(r, o.Ticket, model.ThingIgnition)
+	s.gate.served(r, o.Ticket, model.ThingIgnition)
 	if p.Install != nil {
 		p.Ignition = p.InstallIgnition(s.installURL(r, o))
 	}
@@ -89,14 +89,14 @@ func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
 
 // payload returns what a ticket hands out beside its image, and answers itself when that
 // cannot be had.
-func (s *Server) payload(r *request, t *model.Ticket) (ignition.Payload, bool) {
-	sealed, err := s.tickets.Payload(r.Context(), t)
+func (g *gate) payload(r *request, t *model.Ticket) (ignition.Payload, bool) {
+	sealed, err := g.tickets.Payload(r.Context(), t)
 	var p ignition.Payload
 	if err == nil {
 		p, err = ignition.Open(sealed)
 	}
 	if err != nil {
-		s.log.Error("what a server boots with cannot be served", "server", t.Server, "err", err)
+		g.log.Error("what a server boots with cannot be served", "server", t.Server, "err", err)
 		r.unavailable("what this server is configured with is not available at present")
 		return ignition.Payload{}, false
 	}

@@ -17,7 +17,7 @@ import (
 
 // wanted is a layer that a client asked for.
 type wanted struct {
-	ref     oci.Reference
+	ref     model.ImageReference
 	layer   *model.Layer
 	ticket  *model.Ticket // that pins it
 	unnamed bool          // whether the client is the ticket's server is not known
@@ -87,24 +87,24 @@ func (s *Server) serveCached(r *request, want wanted) {
 // authorizeLayer returns the layer that is asked for, if the client may have it, and answers
 // itself when it may not.
 func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
-	ref, err := oci.ParseReference(name + "@" + sum)
-	if s.images == nil || !oci.ValidDigest(sum) || !oci.ValidName(name) || err != nil {
+	ref, err := model.ParseImageReference(name + "@" + sum)
+	if s.images == nil || !model.IsImageDigest(sum) || !model.IsImageName(name) || err != nil {
 		r.refuse(http.StatusNotFound, unpinned)
 		return wanted{}, false
 	}
-	asker := s.layerAsker(r)
-	if why := s.judgeAsker(asker, r); why.refused() {
-		s.deny(r, asker.holder, model.ThingImage, why)
+	asker := s.gate.layerRequester(r)
+	if why := s.gate.checkRequester(asker, r); why.refused() {
+		s.gate.deny(r, asker.holder, model.ThingImage, why)
 		return wanted{}, false
 	}
 	t := asker.holder.Ticket
 	if layer := layerIn(t, name, sum); layer != nil && netboot.InUse(t) {
 		return wanted{ref: ref, layer: layer, ticket: t}, true
 	}
-	pinning, why := s.judgeLayer(asker, name, sum)
+	pinning, why := s.gate.checkLayer(asker, name, sum)
 	switch layer := layerIn(pinning.Ticket, name, sum); {
 	case why.refused():
-		s.deny(r, pinning, model.ThingImage, why)
+		s.gate.deny(r, pinning, model.ThingImage, why)
 	case layer == nil:
 		r.refuse(http.StatusNotFound, unpinned)
 	default:
@@ -116,40 +116,40 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 // unpinned is said of a layer that nobody boots.
 const unpinned = "no open boot ticket pins this layer"
 
-// layerAsker is the server that is taken to ask for a layer.
-type layerAsker struct {
+// layerRequester is the server that is taken to ask for a layer.
+type layerRequester struct {
 	holder model.TicketHolder
 	named  bool // by the URL, as any client can
 	known  bool // by the URL, or by the address that asks
 }
 
-// layerAsker returns the server that the URL names, else the one that is at the address
+// layerRequester returns the server that the URL names, else the one that is at the address
 // that asks. Firmware that was told a UKI's path by somebody else's DHCP
 // server is neither.
-func (s *Server) layerAsker(r *request) layerAsker {
+func (g *gate) layerRequester(r *request) layerRequester {
 	if id, ok := syntax.MachineID(r.URL.Query().Get("uuid")); ok {
-		holder, known := s.find(r, id)
-		return layerAsker{holder, true, known}
+		holder, known := g.find(r, id)
+		return layerRequester{holder, true, known}
 	}
-	holder, known := s.bindings.At(r.client)
-	return layerAsker{holder, false, known}
+	holder, known := g.rules.At(r.client)
+	return layerRequester{holder, false, known}
 }
 
-// judgeAsker returns why the server that a URL names is not served at this address.
-func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
+// checkRequester returns why the server that a URL names is not served at this address.
+func (g *gate) checkRequester(a layerRequester, r *request) refusal {
 	if !a.named || !a.known {
 		return refusal{}
 	}
-	return s.judgeAddress(a.holder, r)
+	return g.checkAddress(a.holder, r)
 }
 
-// judgeLayer returns the ticket that a request for a layer bears on which the asker's own
+// checkLayer returns the ticket that a request for a layer bears on which the asker's own
 // ticket does not give it, and why it is refused.
-func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.TicketHolder, refusal) {
-	if own := a.holder.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.holder, name, sum)) {
+func (g *gate) checkLayer(a layerRequester, name, sum string) (model.TicketHolder, refusal) {
+	if own := a.holder.Ticket; own != nil && (layerIn(own, name, sum) != nil || g.hadPinned(a.holder, name, sum)) {
 		return a.holder, refusedSpent
 	}
-	t, ok := s.tickets.Pinned(name, sum)
+	t, ok := g.tickets.Pinned(name, sum)
 	switch {
 	case !ok || a.named && !a.known:
 		return model.TicketHolder{}, refusal{}
@@ -229,20 +229,20 @@ func (s *Server) noteLayer(r *request, want wanted) {
 	if want.unnamed {
 		return
 	}
-	s.served(r, want.ticket, model.ThingImage)
+	s.gate.served(r, want.ticket, model.ThingImage)
 	stage := stageOf(want.ticket.Image, want.layer)
 	if stage == "" {
 		return
 	}
-	if want.layer == want.ticket.Image.UKI && !s.scripted(want.ticket) {
-		s.tryNote(r, want.ticket, model.StageHTTPBoot)
+	if want.layer == want.ticket.Image.UKI && !s.gate.scripted(want.ticket) {
+		s.gate.tryNote(r, want.ticket, model.StageHTTPBoot)
 	}
-	s.tryNote(r, want.ticket, stage)
+	s.gate.tryNote(r, want.ticket, stage)
 }
 
 // scripted reports whether t's server was served its script.
-func (s *Server) scripted(t *model.Ticket) bool {
-	holder, _ := s.tickets.Find(t.UUID)
+func (g *gate) scripted(t *model.Ticket) bool {
+	holder, _ := g.tickets.Find(t.UUID)
 	p := holder.Progress
 	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
 }

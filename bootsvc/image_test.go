@@ -17,6 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/imagecache"
 	"ingot/model"
 	"ingot/model/must"
@@ -24,7 +25,7 @@ import (
 
 func withCache(t testing.TB, change ...func(*imagecache.Options)) func(*Options) {
 	t.Helper()
-	o := imagecache.Options{Dir: t.TempDir()}
+	o := imagecache.Options{Dir: must.Get(cachedir.Open(cachedir.Options{Path: t.TempDir()}))(t)}
 	for _, f := range change {
 		f(&o)
 	}

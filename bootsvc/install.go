@@ -50,7 +50,7 @@ var refusedInstalled = refusal{model.RefusedSpent,
 // table of chunks and the chunks themselves. It may ask for as long as its ticket is in use
 // and nothing was verified, however long writing takes.
 func (s *Server) serveInstall(r *request) {
-	holder, ok := s.bearer(r, model.ThingInstall)
+	holder, ok := s.gate.bearer(r, model.ThingInstall)
 	if !ok {
 		return
 	}
@@ -104,7 +104,7 @@ func (s *Server) openDisk(r *request, t *model.Ticket) (*DiskChunks, bool) {
 // serveInstallDocument answers with what to write to which disk. It holds the secrets of the
 // seed. The table's digest is that of the table as it is here now.
 func (s *Server) serveInstallDocument(r *request, o model.TicketHolder, image *DiskChunks) {
-	p, ok := s.payload(r, o.Ticket)
+	p, ok := s.gate.payload(r, o.Ticket)
 	switch {
 	case !ok:
 		return
@@ -123,14 +123,14 @@ func (s *Server) serveInstallDocument(r *request, o model.TicketHolder, image *D
 		r.refuse(http.StatusInternalServerError, "the install document cannot be encoded")
 		return
 	}
-	s.served(r, o.Ticket, model.ThingInstall)
+	s.gate.served(r, o.Ticket, model.ThingInstall)
 	r.body("application/json", string(raw))
 }
 
 // serveInstallFile answers with a file, or a range of it. What chunks are at which place is for
 // one table alone, so that is what both are tagged by.
 func (s *Server) serveInstallFile(r *request, o model.TicketHolder, f *os.File, tableDigest string) {
-	s.served(r, o.Ticket, model.ThingInstall)
+	s.gate.served(r, o.Ticket, model.ThingInstall)
 	h := r.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("ETag", `"`+tableDigest+`"`)
@@ -141,6 +141,6 @@ func (s *Server) serveInstallFile(r *request, o model.TicketHolder, f *os.File, 
 // installURL is where the ticket's install document is served to the bearer of the token of the
 // boot that its server is in.
 func (s *Server) installURL(r *request, o model.TicketHolder) string {
-	token := s.bootOf(o.Ticket, presentBoot(o)).token
-	return strings.Join([]string{s.baseFor(r), "install", o.Ticket.UUID, token.Reveal(), installDocument}, "/")
+	token := s.gate.bootOf(o.Ticket, presentBoot(o)).token
+	return strings.Join([]string{s.links.of(r), "install", o.Ticket.UUID, token.Reveal(), installDocument}, "/")
 }

@@ -8,7 +8,7 @@ import (
 	"ingot/model"
 )
 
-func (s *Server) serveChain(r *request) { r.text(chainScript(s.baseFor(r))) }
+func (s *Server) serveChain(r *request) { r.text(chainScript(s.links.of(r))) }
 
 // serveScript answers with the script of one machine. That it was served is noted
 // first: a server that cannot remember it must not boot anybody.
@@ -18,19 +18,18 @@ func (s *Server) serveScript(r *request) {
 		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
 		return
 	}
-	holder, known := s.find(r, id)
+	holder, known := s.gate.find(r, id)
 	if !known {
 		s.serveUnknown(r)
 		return
 	}
 	// also a machine that is only sent on to its disk: whether a server has a ticket is
 	// nobody else's business
-	if why := s.judgeAddress(holder, r); why.refused() {
-		s.deny(r, holder, model.ThingScript, why)
+	if why := s.gate.checkAddress(holder, r); why.refused() {
+		s.gate.deny(r, holder, model.ThingScript, why)
 		return
 	}
 	switch {
-	case s.rescueServer(r, holder):
 	case !holder.Ticket.MayBoot(holder.Progress):
 		s.serveDisk(r, holder)
 	case r.Method == http.MethodGet && !s.scripts.Allow(holder, s.clock()):
@@ -58,7 +57,7 @@ func (s *Server) serveUnknown(r *request) {
 // serveDisk sends a machine on to its disk, in the way that its firmware understands.
 func (s *Server) serveDisk(r *request, o model.TicketHolder) {
 	if why := replay(o); why.refused() && r.Method == http.MethodGet {
-		s.noteRefusal(r, o, model.ThingScript, why.reason)
+		s.gate.noteRefusal(r, o, model.ThingScript, why.reason)
 	}
 	method := DiskExit
 	if s.diskBoot != nil {
@@ -89,7 +88,7 @@ func replay(o model.TicketHolder) refusal {
 // sees nothing more of the boot, so then it is noted as the last thing served: asked
 // again, the machine boots from its disk.
 func (s *Server) serveTicketScript(r *request, o model.TicketHolder) {
-	b := s.bootOf(o.Ticket, nextBoot(o))
+	b := s.gate.bootOf(o.Ticket, nextBoot(o))
 	m, ok := s.optionsOf(r, b)
 	if !ok {
 		return
@@ -97,10 +96,10 @@ func (s *Server) serveTicketScript(r *request, o model.TicketHolder) {
 	script, ok := s.scriptOf(r, b, m)
 	switch {
 	case !ok:
-	case r.Method == http.MethodGet && !s.note(r, o, model.StageScript):
-	case r.Method == http.MethodGet && m.last && !s.note(r, o, model.StageIgnition):
+	case r.Method == http.MethodGet && !s.gate.note(r, o, model.StageScript):
+	case r.Method == http.MethodGet && m.last && !s.gate.note(r, o, model.StageIgnition):
 	default:
-		s.served(r, o.Ticket, model.ThingScript)
+		s.gate.served(r, o.Ticket, model.ThingScript)
 		r.text(script)
 	}
 }
@@ -108,10 +107,10 @@ func (s *Server) serveTicketScript(r *request, o model.TicketHolder) {
 // scriptOf returns the script of a ticket, and answers itself when there is none.
 func (s *Server) scriptOf(r *request, b *boot, o scriptOptions) (string, bool) {
 	if o.own {
-		p, ok := s.payload(r, b.ticket)
+		p, ok := s.gate.payload(r, b.ticket)
 		return p.Script, ok
 	}
-	base := s.baseFor(r)
+	base := s.links.of(r)
 	if last := b.script.Load(); last != nil && last.base == base && last.options == o {
 		return last.text, true
 	}
@@ -134,7 +133,7 @@ func (s *Server) optionsOf(r *request, b *boot) (scriptOptions, bool) {
 	if o := b.options.Load(); o != nil {
 		return *o, true
 	}
-	p, ok := s.payload(r, b.ticket)
+	p, ok := s.gate.payload(r, b.ticket)
 	if !ok {
 		return scriptOptions{}, false
 	}

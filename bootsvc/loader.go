@@ -33,8 +33,8 @@ func (s *Server) serveLoader(r *request) {
 // noteLoader notes that a server's firmware fetched its boot loader, if one is at
 // the address that asks that may boot.
 func (s *Server) noteLoader(r *request) {
-	if own, ok := s.bindings.At(r.client); ok && own.Ticket.MayBoot(own.Progress) {
+	if own, ok := s.gate.rules.At(r.client); ok && own.Ticket.MayBoot(own.Progress) {
 		r.id = own.Ticket.UUID
-		s.tryNote(r, own.Ticket, model.StageHTTPBoot)
+		s.gate.tryNote(r, own.Ticket, model.StageHTTPBoot)
 	}
 }

@@ -19,7 +19,7 @@ type metrics struct {
 	imageBytes   *prometheus.CounterVec // by source
 	installBytes *prometheus.CounterVec // by kind
 	refusals     *prometheus.CounterVec // by what was asked for and reason
-	rescues      *prometheus.CounterVec // by machine
+	rescues      prometheus.Counter
 }
 
 // routeMetrics are those of one route that almost every request counts: to find them by
@@ -53,10 +53,10 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_boot_ticket_refusals_total",
 			Help: "Requests that a boot ticket did not allow, by what was requested and reason; Replay is a server that asks again and is sent on to its disk.",
 		}, []string{"what", "reason"}),
-		rescues: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rescues: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_boot_rescue_scripts_total",
-			Help: "Rescue scripts served to machines without a boot ticket, by machine: unknown to Ingot, or a server that is available.",
-		}, []string{"machine"}),
+			Help: "Rescue scripts served to machines that are not servers of Ingot.",
+		}),
 	}
 	for _, at := range append(routes, unknownPath) {
 		m.routes[at.pattern] = routeMetrics{
@@ -81,9 +81,6 @@ func (m *metrics) start() {
 	}
 	for _, kind := range []string{installDocument, installTable, installChunks} {
 		m.installBytes.WithLabelValues(kind)
-	}
-	for _, machine := range []string{rescueUnknown, rescueAvailable} {
-		m.rescues.WithLabelValues(machine)
 	}
 	for _, what := range []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall} {
 		for _, reason := range model.TicketRefusals {

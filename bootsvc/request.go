@@ -87,11 +87,17 @@ func (r *request) respond(code int, contentType, body string) {
 	}
 }
 
-// baseFor returns the URL that links in r's answer begin with. A Host header that
+// links are where links in answers lead.
+type links struct {
+	base     string
+	fromHost bool // to where the request came in, if its Host header is an IP address
+}
+
+// of returns the URL that links in r's answer begin with. A Host header that
 // is no plain IP address could be anything, and is passed over.
-func (s *Server) baseFor(r *request) string {
-	if !s.fromHost {
-		return s.base
+func (l links) of(r *request) string {
+	if !l.fromHost {
+		return l.base
 	}
 	if host, ok := literalHost(r.Host); ok {
 		if r.TLS != nil {
@@ -99,7 +105,7 @@ func (s *Server) baseFor(r *request) string {
 		}
 		return "http://" + host
 	}
-	return s.base
+	return l.base
 }
 
 // literalHost returns a Host header (RFC 9110 §7.2) that is an IP address which

@@ -47,44 +47,30 @@ func (r RescueScript) Read(base string) (string, error) {
 	return rescueMagic + "\nset ipxe-svc " + base + "\n" + string(rest), nil
 }
 
-// The machines that are led to the rescue script, as metrics show them.
-const (
-	rescueUnknown   = "unknown"
-	rescueAvailable = "available"
-)
-
 // rescueStranger answers a machine that is no known server with the rescue script, if it is
 // served to such. What the machine says of itself is not enough: nothing may point to a
-// known server at its address either, unless that is one that is served the script.
+// known server at its address either.
 func (s *Server) rescueStranger(r *request) bool {
 	whom := s.rescue.Whom
 	if whom == nil {
 		return false
 	}
-	there, mac, known := s.bindings.Near(r.client)
-	if known {
-		return whom.Server(there) && s.serveRescue(r, rescueAvailable)
-	}
-	return whom.Stranger(r.id, mac) && s.serveRescue(r, rescueUnknown)
-}
-
-// rescueServer answers a known server with the rescue script, if it is served to such.
-func (s *Server) rescueServer(r *request, o model.TicketHolder) bool {
-	return s.rescue.Whom.Server(o) && s.serveRescue(r, rescueAvailable)
+	_, mac, known := s.gate.rules.Near(r.client)
+	return !known && whom.Stranger(r.id, mac) && s.serveRescue(r)
 }
 
 // serveRescue answers with the rescue script, unless that cannot be read.
-func (s *Server) serveRescue(r *request, machine string) bool {
-	script, err := s.rescue.Read(s.baseFor(r))
+func (s *Server) serveRescue(r *request) bool {
+	script, err := s.rescue.Read(s.links.of(r))
 	if err != nil {
 		s.log.Error("the rescue script cannot be served", "err", err)
 		return false
 	}
 	if r.Method == http.MethodGet {
-		s.metrics.rescues.WithLabelValues(machine).Inc()
-		if s.refusalLog.allow(loggedRefusal{model.ServerName(r.id), rescued}, s.clock()) {
+		s.metrics.rescues.Inc()
+		if s.gate.refusalLog.allow(loggedRefusal{model.ServerName(r.id), rescued}, s.clock()) {
 			s.log.LogAttrs(r.Context(), slog.LevelInfo, "a machine without a boot ticket is served the rescue script",
-				slog.String("id", r.id), slog.String("machine", machine), slog.String("client", r.client.String()))
+				slog.String("id", r.id), slog.String("client", r.client.String()))
 		}
 	}
 	r.text(script)

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,12 +25,8 @@ func rescueFile(t *testing.T, text string) string {
 	return path
 }
 
-func whom(available ...model.ServerName) *netboot.Rescue {
-	r := &netboot.Rescue{Known: func() bool { return true }, Named: func(id string) bool { return id == uuid2 }}
-	if len(available) > 0 {
-		r.Available = func(s model.ServerName) bool { return slices.Contains(available, s) }
-	}
-	return r
+func whom() *netboot.Rescue {
+	return &netboot.Rescue{Known: func() bool { return true }, Named: func(id string) bool { return id == uuid2 }}
 }
 
 func TestTheRescueScriptIsForMachinesWithoutATicket(t *testing.T) {
@@ -45,18 +40,14 @@ func TestTheRescueScriptIsForMachinesWithoutATicket(t *testing.T) {
 		rescue bool
 		body   string
 	}{
-		"a stranger":                              {target: "/ipxe/" + strangerUUID, whom: whom(), rescue: true},
-		"a stranger by its MAC address":           {target: "/ipxe/02:00:00:00:00:77", whom: whom(), rescue: true},
-		"nobody without a script":                 {target: "/ipxe/" + strangerUUID, body: "no server with this UUID"},
-		"a machine that Git names":                {target: "/ipxe/" + uuid2, whom: whom(), body: "no server with this UUID"},
-		"one that has no UUID is told to ask":     {target: "/ipxe/00000000-0000-0000-0000-000000000000", whom: whom(), body: "chain"},
-		"a server with a ticket":                  {target: "/ipxe/" + uuid1, whom: whom("s1"), body: "Loading kernel"},
-		"the same under another's UUID":           {at: &model.TicketHolder{Server: "s1", Ticket: scriptTicket()}, target: "/ipxe/" + strangerUUID, whom: whom("s1"), body: "no server with this UUID"},
-		"an available server under another UUID":  {at: &idle, target: "/ipxe/" + strangerUUID, whom: whom("s2"), rescue: true},
-		"a server that is not available":          {at: &idle, target: "/ipxe/" + mac1, whom: whom("s3"), body: "booting from disk"},
-		"a server, where it is for strangers":     {at: &idle, target: "/ipxe/" + mac1, whom: whom(), body: "booting from disk"},
-		"an available server":                     {at: &idle, target: "/ipxe/" + mac1, whom: whom("s2"), rescue: true},
-		"an available server, where there's none": {at: &idle, target: "/ipxe/" + mac1, body: "booting from disk"},
+		"a stranger":                          {target: "/ipxe/" + strangerUUID, whom: whom(), rescue: true},
+		"a stranger by its MAC address":       {target: "/ipxe/02:00:00:00:00:77", whom: whom(), rescue: true},
+		"nobody without a script":             {target: "/ipxe/" + strangerUUID, body: "no server with this UUID"},
+		"a machine that Git names":            {target: "/ipxe/" + uuid2, whom: whom(), body: "no server with this UUID"},
+		"one that has no UUID is told to ask": {target: "/ipxe/00000000-0000-0000-0000-000000000000", whom: whom(), body: "chain"},
+		"a server with a ticket":              {target: "/ipxe/" + uuid1, whom: whom(), body: "Loading kernel"},
+		"the same under another's UUID":       {at: &model.TicketHolder{Server: "s1", Ticket: scriptTicket()}, target: "/ipxe/" + strangerUUID, whom: whom(), body: "no server with this UUID"},
+		"a server without a ticket":           {at: &idle, target: "/ipxe/" + mac1, whom: whom(), body: "booting from disk"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -100,10 +91,9 @@ func TestARescueScriptHoldsNothingOfIngot(t *testing.T) {
 	if got := ask(h, "GET", "/ipxe/"+strangerUUID).Body.String(); !strings.Contains(got, "echo two") {
 		t.Errorf("after a change it says %q", got)
 	}
-	const counted = `# HELP ingot_boot_rescue_scripts_total Rescue scripts served to machines without a boot ticket, by machine: unknown to Ingot, or a server that is available.
+	const counted = `# HELP ingot_boot_rescue_scripts_total Rescue scripts served to machines that are not servers of Ingot.
 # TYPE ingot_boot_rescue_scripts_total counter
-ingot_boot_rescue_scripts_total{machine="available"} 0
-ingot_boot_rescue_scripts_total{machine="unknown"} 4
+ingot_boot_rescue_scripts_total 4
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(counted), "ingot_boot_rescue_scripts_total"); err != nil {
 		t.Error(err)

@@ -170,13 +170,13 @@ func checkTicket(t *model.Ticket, token model.Sensitive) error {
 		return errors.New("its UUID is not canonical")
 	case !syntax.Token(token.Reveal()):
 		return errors.New("its token is not made of lower-case letters and digits")
-	case !oci.ValidName(img.Repository) || !oci.ValidDigest(img.Digest):
+	case !model.IsImageName(img.Repository) || !model.IsImageDigest(img.Digest):
 		return errors.New("its image is not pinned by repository and digest")
 	case (img.Kernel == nil || img.Initrd == nil) && img.UKI == nil:
 		return errors.New("its image has neither kernel and initramfs nor UKI")
 	}
 	for _, l := range oci.Layers(img) {
-		if l != nil && (!oci.ValidDigest(l.Digest) || l.Size <= 0) {
+		if l != nil && (!model.IsImageDigest(l.Digest) || l.Size <= 0) {
 			return errors.New("its image has a layer without digest or size")
 		}
 	}

@@ -93,27 +93,21 @@ type Options struct {
 
 // Server answers machines that boot. It is safe for concurrent use.
 type Server struct {
-	base       string
-	fromHost   bool
-	tickets    Tickets
-	token      func(*model.Ticket, int) model.Sensitive
-	images     *oci.Images
-	cache      *imagecache.Cache
-	disks      DiskImages
-	loaders    *netboot.Loaders
-	files      *bootfiles.Folder
-	bindings   netboot.AddressRules
-	settle     func(context.Context)
-	diskBoot   func(model.ServerName) DiskBoot
-	told       func(netip.Addr, string, model.CardEvent)
-	rescue     RescueScript
-	boots      *lru.Cache[string, *boot] // by UUID
-	scripts    *netboot.LoopLimiter
-	refusalLog *logLimiter
-	stall      time.Duration
-	log        *slog.Logger
-	metrics    metrics
-	clock      func() time.Time
+	links    links
+	gate     *gate
+	images   *oci.Images
+	cache    *imagecache.Cache
+	disks    DiskImages
+	loaders  *netboot.Loaders
+	files    *bootfiles.Folder
+	diskBoot func(model.ServerName) DiskBoot
+	told     func(netip.Addr, string, model.CardEvent)
+	rescue   RescueScript
+	scripts  *netboot.LoopLimiter
+	stall    time.Duration
+	log      *slog.Logger
+	metrics  metrics
+	clock    func() time.Time
 }
 
 // NewServer returns a Server, or an error when the URL cannot stand in a boot
@@ -127,38 +121,35 @@ func NewServer(o Options) (*Server, error) {
 		return nil, errors.New("images cannot be served without a cache")
 	}
 	s := &Server{
-		base:       base,
-		fromHost:   o.URLFromHost,
-		tickets:    o.Tickets,
-		token:      o.Token,
-		images:     o.Images,
-		cache:      o.Cache,
-		disks:      o.DiskImages,
-		loaders:    o.Loaders,
-		files:      o.Files,
-		bindings:   o.AddressRules,
-		settle:     o.Settle,
-		diskBoot:   o.DiskBoot,
-		told:       o.Told,
-		rescue:     o.Rescue,
-		boots:      lru.New[string, *boot](maxBoots),
-		scripts:    netboot.NewScriptLimiter(),
-		refusalLog: newLogLimiter(),
-		stall:      stall,
-		log:        logger(o.Log),
-		metrics:    newMetrics(o.Registerer),
-		clock:      o.Clock,
+		links:    links{base, o.URLFromHost},
+		images:   o.Images,
+		cache:    o.Cache,
+		disks:    o.DiskImages,
+		loaders:  o.Loaders,
+		files:    o.Files,
+		diskBoot: o.DiskBoot,
+		told:     o.Told,
+		rescue:   o.Rescue,
+		scripts:  netboot.NewScriptLimiter(),
+		stall:    stall,
+		log:      logger(o.Log),
+		metrics:  newMetrics(o.Registerer),
+		clock:    o.Clock,
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	s.gate = &gate{
+		tickets: o.Tickets, token: o.Token, rules: o.AddressRules, settle: o.Settle, boots: lru.New[string, *boot](maxBoots),
+		refusals: s.metrics.refusals, refusalLog: newLogLimiter(), log: s.log, clock: s.clock,
+	}
+	if o.Settle == nil {
+		s.gate.settle = func(context.Context) {}
 	}
 	if o.Rescue.Whom != nil {
 		if err := o.Rescue.Check(); err != nil {
 			s.log.Warn("the rescue script cannot be served: machines without a boot ticket boot from their disks until it can", "err", err)
 		}
-	}
-	if s.settle == nil {
-		s.settle = func(context.Context) {}
-	}
-	if s.clock == nil {
-		s.clock = time.Now
 	}
 	return s, nil
 }

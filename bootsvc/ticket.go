@@ -1,12 +1,16 @@
 package bootsvc
 
 import (
+	"context"
 	"crypto/subtle"
 	"log/slog"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
@@ -43,36 +47,49 @@ const configLife = 5 * time.Minute
 const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; " +
 	"without it only the machine itself is served"
 
+// gate decides who may use which boot ticket, and notes each use.
+type gate struct {
+	tickets    Tickets
+	token      func(*model.Ticket, int) model.Sensitive
+	rules      netboot.AddressRules
+	settle     func(context.Context)
+	boots      *lru.Cache[string, *boot] // by UUID
+	refusals   *prometheus.CounterVec
+	refusalLog *logLimiter
+	log        *slog.Logger
+	clock      func() time.Time
+}
+
 // find returns the boot ticket of the server with a UUID in any case, or a MAC address.
-func (s *Server) find(r *request, id string) (holder model.TicketHolder, known bool) {
+func (g *gate) find(r *request, id string) (holder model.TicketHolder, known bool) {
 	r.id = id
-	return s.tickets.Find(id)
+	return g.tickets.Find(id)
 }
 
 // bearer returns the boot ticket, which is in use, whose token the path shows, and
 // answers itself when it shows none.
-func (s *Server) bearer(r *request, what model.TicketThing) (model.TicketHolder, bool) {
+func (g *gate) bearer(r *request, what model.TicketThing) (model.TicketHolder, bool) {
 	id, ok := syntax.MachineID(r.args[0])
 	if !ok {
 		r.refuse(http.StatusNotFound, "this is not a system UUID")
 		return model.TicketHolder{}, false
 	}
-	holder, known := s.find(r, id)
+	holder, known := g.find(r, id)
 	if !known {
 		r.refuse(http.StatusNotFound, "no server with this UUID is known")
 		return model.TicketHolder{}, false
 	}
-	if why := s.judgeBearer(holder, r, r.args[1]); why.refused() {
-		s.deny(r, holder, what, why)
+	if why := g.authorize(holder, r, r.args[1]); why.refused() {
+		g.deny(r, holder, what, why)
 		return model.TicketHolder{}, false
 	}
 	return holder, true
 }
 
-// judgeBearer returns why a client that shows a token is not served. The address comes first, so
+// authorize returns why a client that shows a token is not served. The address comes first, so
 // that nobody else learns whether a token is right.
-func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) refusal {
-	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown, r.since)
+func (g *gate) authorize(o model.TicketHolder, r *request, shown string) refusal {
+	misplaced, wrong := g.checkAddress(o, r), g.checkToken(o, shown, r.since)
 	r.by.Token = !wrong.refused()
 	if misplaced.refused() {
 		return misplaced
@@ -80,26 +97,26 @@ func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) ref
 	return wrong
 }
 
-// judgeToken returns why a token is not good now.
-func (s *Server) judgeToken(o model.TicketHolder, shown string, now time.Time) refusal {
+// checkToken returns why a token is not good now.
+func (g *gate) checkToken(o model.TicketHolder, shown string, now time.Time) refusal {
 	if o.Ticket == nil {
 		return refusedToken
 	}
-	b := s.bootOf(o.Ticket, presentBoot(o))
+	b := g.bootOf(o.Ticket, presentBoot(o))
 	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
 	switch {
 	case isShown(b) && netboot.InUse(o.Ticket):
-		return judgeTime(o, now)
+		return checkTime(o, now)
 	case isShown(b), slices.ContainsFunc(b.previous, isShown):
 		return refusedSpent
 	}
 	return refusedToken
 }
 
-// judgeTime returns why what configures a server is not given any more in its present boot:
+// checkTime returns why what configures a server is not given any more in its present boot:
 // it was fetched so long ago that nobody needs it. A probe that writes a disk image needs its
 // own until it is done.
-func judgeTime(o model.TicketHolder, now time.Time) refusal {
+func checkTime(o model.TicketHolder, now time.Time) refusal {
 	at := configured(o)
 	if at.IsZero() && !o.Ticket.Always && o.Ticket.BootedBy != model.BootedKernel { // then it may be when the kernel was served
 		at = o.Ticket.IgnitionAt // which is not lost with the store
@@ -113,12 +130,12 @@ func judgeTime(o model.TicketHolder, now time.Time) refusal {
 	return refusedLate
 }
 
-// judgeAddress returns why a server's ticket may not be used from where r comes from.
-func (s *Server) judgeAddress(o model.TicketHolder, r *request) refusal {
-	v := s.bindings.Judge(o, r.client)
+// checkAddress returns why a server's ticket may not be used from where r comes from.
+func (g *gate) checkAddress(o model.TicketHolder, r *request) refusal {
+	v := g.rules.Judge(o, r.client)
 	if v.Refusal == model.RefusedUnknown && o.Ticket != nil && o.Ticket.Purpose == model.PurposeDiscovery {
-		s.settle(r.Context())
-		v = s.bindings.Judge(o, r.client)
+		g.settle(r.Context())
+		v = g.rules.Judge(o, r.client)
 	}
 	r.by, r.judged = v.By, true
 	return refusal{v.Refusal, v.Told}
@@ -130,19 +147,19 @@ func sameToken(token model.Sensitive, shown string) bool {
 }
 
 // deny answers a request that is refused.
-func (s *Server) deny(r *request, o model.TicketHolder, what model.TicketThing, why refusal) {
-	s.noteRefusal(r, o, what, why.reason)
+func (g *gate) deny(r *request, o model.TicketHolder, what model.TicketThing, why refusal) {
+	g.noteRefusal(r, o, what, why.reason)
 	r.refuse(http.StatusForbidden, why.told)
 }
 
 // noteRefusal counts a refusal, and tells it to the ticket's history and to the log.
-func (s *Server) noteRefusal(r *request, o model.TicketHolder, what model.TicketThing, reason model.TicketRefusal) {
-	s.metrics.refusals.WithLabelValues(string(what), string(reason)).Inc()
+func (g *gate) noteRefusal(r *request, o model.TicketHolder, what model.TicketThing, reason model.TicketRefusal) {
+	g.refusals.WithLabelValues(string(what), string(reason)).Inc()
 	if o.Ticket != nil {
-		s.tickets.Use(o.Ticket, what, r.by, reason)
+		g.tickets.Use(o.Ticket, what, r.by, reason)
 	}
-	if s.refusalLog.allow(loggedRefusal{o.Server, reason}, s.clock()) {
-		s.log.LogAttrs(r.Context(), levelOf(reason), "boot request refused", slog.String("server", string(o.Server)),
+	if g.refusalLog.allow(loggedRefusal{o.Server, reason}, g.clock()) {
+		g.log.LogAttrs(r.Context(), levelOf(reason), "boot request refused", slog.String("server", string(o.Server)),
 			slog.String("what", string(what)), slog.String("reason", string(reason)), slog.String("client", r.client.String()), slog.String("mac", r.by.MAC))
 	}
 }
@@ -157,29 +174,29 @@ func levelOf(reason model.TicketRefusal) slog.Level {
 }
 
 // served tells a ticket's history that a client was given a thing. A HEAD gives nothing.
-func (s *Server) served(r *request, t *model.Ticket, what model.TicketThing) {
+func (g *gate) served(r *request, t *model.Ticket, what model.TicketThing) {
 	if r.Method == http.MethodGet {
-		s.tickets.Use(t, what, r.by, "")
+		g.tickets.Use(t, what, r.by, "")
 	}
 }
 
 // note records that a server reached a stage, before its answer goes out, and answers
 // itself when that cannot be. A stage is recorded once.
-func (s *Server) note(r *request, o model.TicketHolder, stage model.BootStage) bool {
+func (g *gate) note(r *request, o model.TicketHolder, stage model.BootStage) bool {
 	t := o.Ticket
 	again := reached(o, stage)
 	if again && !beginsAnew(o, stage) {
 		return true
 	}
-	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
-		s.log.Error("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
+	if err := g.tickets.Note(r.Context(), t, stage, r.client); err != nil {
+		g.log.Error("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
 		r.unavailable("boot progress cannot be recorded at present")
 		return false
 	}
 	if again {
 		return true
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelInfo, "server boots", slog.String("server", string(t.Server)),
+	g.log.LogAttrs(r.Context(), slog.LevelInfo, "server boots", slog.String("server", string(t.Server)),
 		slog.String("uuid", t.UUID), slog.String("purpose", string(t.Purpose)), slog.String("stage", string(stage)))
 	return true
 }
@@ -206,8 +223,8 @@ func beginsAnew(o model.TicketHolder, stage model.BootStage) bool {
 }
 
 // tryNote notes a stage that a boot does not depend on.
-func (s *Server) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
-	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
-		s.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
+func (g *gate) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
+	if err := g.tickets.Note(r.Context(), t, stage, r.client); err != nil {
+		g.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
 	}
 }

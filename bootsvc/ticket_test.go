@@ -99,7 +99,7 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 	every := append(append([]string{}, all...), unnamed...)
 	discovery := func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }
 	binding := func(b netboot.AddressRule) func(*segment) {
-		return func(s *segment) { s.service.bindings.Rule = b }
+		return func(s *segment) { s.service.gate.rules.Rule = b }
 	}
 	for title, tc := range map[string]struct {
 		world   func(*segment)
@@ -195,7 +195,7 @@ func TestACardIsKnownByWhatDHCPHeardOfItAMomentAgo(t *testing.T) {
 			s := newSegment(t)
 			s.ticket.Purpose = tc.purpose
 			s.arm(s.ticket)
-			s.service.settle = func(context.Context) { s.desk.holders[card] = s.desk.holders[uuid1] }
+			s.service.gate.settle = func(context.Context) { s.desk.holders[card] = s.desk.holders[uuid1] }
 			if w := askFrom(s.service.Handler(), at, "boot.example", tc.path); w.Code != tc.want {
 				t.Errorf("answered %d, want %d: %s", w.Code, tc.want, w.Body)
 			}
@@ -206,7 +206,7 @@ func TestACardIsKnownByWhatDHCPHeardOfItAMomentAgo(t *testing.T) {
 func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
 	s := newSegment(t)
 	delete(s.leases, "10.0.0.1")
-	s.service.bindings.Rule = netboot.BindFirst
+	s.service.gate.rules.Rule = netboot.BindFirst
 	for _, step := range []struct{ from, what, want string }{
 		{"10.9.9.9", "script", "200, s1-1 iPXE script 10.9.9.9"},
 		{"10.9.9.8", "Ignition", "403, s1-1 Ignition 10.9.9.8 WrongAddress"},

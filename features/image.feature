@@ -76,6 +76,6 @@ Feature: An image that cannot be booted is found out before power-on
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
     Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
-    And the status branch shows for claim "web": "boot.allowedRegistries must name it"
+    And the status branch shows for claim "web": "boot.registries must list it"
     And the stranger receives no connection
     And nothing happens to "s1"

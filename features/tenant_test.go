@@ -55,9 +55,9 @@ func (w *site) tenantSettings() string {
 func (w *site) registrySettings() string {
 	switch {
 	case w.publish != nil:
-		return fmt.Sprintf(", allowedRegistries: [%q, %q]", w.imagesSeen.host(), w.publish.host())
+		return fmt.Sprintf(", registries: [{host: %q, plain: true}, {host: %q, plain: true}]", w.imagesSeen.host(), w.publish.host())
 	case len(w.tenants) > 0:
-		return fmt.Sprintf(", allowedRegistries: [%q]", w.imagesSeen.host())
+		return fmt.Sprintf(", registries: [{host: %q, plain: true}]", w.imagesSeen.host())
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 )
@@ -15,24 +16,30 @@ func IsImageURL(ref string) bool {
 	return strings.HasPrefix(ref, "https://") || strings.HasPrefix(ref, "http://")
 }
 
-// imageURLFault checks the URL of a disk image. Without a digest whoever has the server, or the
-// way to it, would say what is installed.
-func imageURLFault(s string) string {
-	location, digest, pinned := strings.Cut(s, "#")
+// ImageURL is a disk image on a web server.
+type ImageURL struct {
+	URL    string // without the digest
+	Digest string // of the file as published
+}
+
+// ParseImageURL parses the URL of a disk image, which has the digest of the published file as its fragment. Without a
+// digest the web server would decide what is installed. The error quotes nothing that may be a password.
+func ParseImageURL(ref string) (ImageURL, error) {
+	location, digest, pinned := strings.Cut(ref, "#")
 	u, err := url.Parse(location)
-	if err != nil || len(s) > 1024 || u.Host == "" || !isHost(u.Host) || u.Path == "" || u.Path == "/" || !isURLText(location) {
-		return diskImageWant
-	}
-	algorithm, _, _ := strings.Cut(digest, ":")
 	switch {
+	case err != nil || len(ref) > maxReference || u.Host == "" || !isHost(u.Host) || u.Path == "" || u.Path == "/" || !isURLText(location):
+		return ImageURL{}, errors.New(diskImageWant)
 	case u.User != nil:
-		return diskImageWant + ", without user name and password"
+		return ImageURL{}, errors.New(diskImageWant + ", without user name and password")
 	case !pinned:
-		return "its digest is missing (" + ReasonDigestMissing + "): add it, as the image's publisher names it: image: " + location + "#sha256:…; an image in a registry is written without " + u.Scheme + "://"
-	case algorithm != "sha256" && algorithm != "sha512" || !isDigest(digest):
-		return "its digest cannot be read: want " + digestsWant + ", behind the #"
+		plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path} // a query can hold a key
+		return ImageURL{}, errors.New("its digest is missing (" + ReasonDigestMissing + "): add it, as the image's publisher names it: image: " + plain.String() +
+			"#sha256:…; an image in a registry is written without " + u.Scheme + "://")
+	case !IsImageDigest(digest):
+		return ImageURL{}, errors.New("its digest cannot be read: want " + digestsWant + ", behind the #")
 	}
-	return ""
+	return ImageURL{location, digest}, nil
 }
 
 // isURLText reports whether a URL has nothing but characters that a URL has (RFC 3986 §2), and

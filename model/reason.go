@@ -23,34 +23,33 @@ const (
 
 // What holds a server up until somebody acts.
 const (
-	ReasonFoundRunning          Reason = "FoundRunning"          // it may be running a system, and was not released to Ingot
-	ReasonFailing               Reason = "Failing"               // its last step failed, and is tried again
-	ReasonDiscoveryFailed       Reason = "DiscoveryFailed"       // no probe reported in any of the attempts
-	ReasonReportIncomplete      Reason = "ReportIncomplete"      // the probe reported too little
-	ReasonMachineAmbiguous      Reason = "MachineAmbiguous"      // it is not clear which machine was discovered
-	ReasonNoDiscoveryImage      Reason = "NoDiscoveryImage"      // no discovery image is configured
-	ReasonCleanupFailed         Reason = "CleanupFailed"         // a wipe failed, or does not account for all disks
-	ReasonRetained              Reason = "Retained"              // reclaimPolicy Retain keeps it as it is
-	ReasonMaintenance           Reason = "Maintenance"           // a ServerMaintenance, or operation park, took it out of service
-	ReasonIgnored               Reason = "Ignored"               // operation ignore suspends it
-	ReasonOrphaned              Reason = "Orphaned"              // its BMC is no longer described in Git
-	ReasonManifestUnreadable    Reason = "ManifestUnreadable"    // a manifest that may concern it cannot be read
-	ReasonSystemMissing         Reason = "SystemMissing"         // its BMC no longer shows it
-	ReasonSystemUnreadable      Reason = "SystemUnreadable"      // its BMC lists it, but it cannot be read
-	ReasonIdentityMismatch      Reason = "IdentityMismatch"      // another machine is in its place
-	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine no longer reports its UUID
-	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
-	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // the outcome of a power request is unknown
-	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power state keeps changing after it was restored, or does not change when asked to
-	ReasonUnknownState          Reason = "UnknownState"          // its record has a state that this version does not know
-	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
-	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started by the boot method that it uses
-	ReasonBootTimeout           Reason = "BootTimeout"           // it did not boot before its ticket expired
-	ReasonBootFailed            Reason = "BootFailed"            // it did not boot in any of the attempts
-	ReasonTicketStolen          Reason = "TicketStolen"          // other machines use up its boot tickets
-	ReasonUnconfirmed           Reason = "Unconfirmed"           // its installer was served, and nothing reported that it booted
-	ReasonConditionsUnmet       Reason = "ConditionsUnmet"       // conditions of a ServerReadinessRule are not met
-	ReasonPowerIgnored          Reason = "PowerIgnored"          // its Server sets a power state, which only its claim may set
+	ReasonFoundRunning        Reason = "FoundRunning"        // it may be running a system, and was not released to Ingot
+	ReasonFailing             Reason = "Failing"             // its last step failed, and is tried again
+	ReasonDiscoveryFailed     Reason = "DiscoveryFailed"     // no probe reported in any of the attempts
+	ReasonReportIncomplete    Reason = "ReportIncomplete"    // the probe reported too little
+	ReasonMachineAmbiguous    Reason = "MachineAmbiguous"    // it is not clear which machine was discovered
+	ReasonNoDiscoveryImage    Reason = "NoDiscoveryImage"    // no discovery image is configured
+	ReasonCleanupFailed       Reason = "CleanupFailed"       // a wipe failed, or does not account for all disks
+	ReasonRetained            Reason = "Retained"            // reclaimPolicy Retain keeps it as it is
+	ReasonMaintenance         Reason = "Maintenance"         // a ServerMaintenance, or operation park, took it out of service
+	ReasonIgnored             Reason = "Ignored"             // operation ignore suspends it
+	ReasonOrphaned            Reason = "Orphaned"            // its BMC is no longer described in Git
+	ReasonManifestUnreadable  Reason = "ManifestUnreadable"  // a manifest that may concern it cannot be read
+	ReasonSystemMissing       Reason = "SystemMissing"       // its BMC no longer shows it
+	ReasonSystemUnreadable    Reason = "SystemUnreadable"    // its BMC lists it, but it cannot be read
+	ReasonIdentityMismatch    Reason = "IdentityMismatch"    // another machine is in its place
+	ReasonIdentityUnknown     Reason = "IdentityUnknown"     // the machine no longer reports its UUID
+	ReasonDuplicateUUID       Reason = "DuplicateUUID"       // another machine has its UUID
+	ReasonPowerOutcomeUnknown Reason = "PowerOutcomeUnknown" // the outcome of a power request is unknown
+	ReasonPowerUnstable       Reason = "PowerUnstable"       // its power state keeps changing after it was restored, or does not change when asked to
+	ReasonUnknownState        Reason = "UnknownState"        // its record has a state that this version does not know
+	ReasonBootMethodMismatch  Reason = "BootMethodMismatch"  // its image cannot be started by the boot method that it uses
+	ReasonBootTimeout         Reason = "BootTimeout"         // it did not boot before its ticket expired
+	ReasonBootFailed          Reason = "BootFailed"          // it did not boot in any of the attempts
+	ReasonTicketStolen        Reason = "TicketStolen"        // other machines use up its boot tickets
+	ReasonUnconfirmed         Reason = "Unconfirmed"         // its installer was served, and nothing reported that it booted
+	ReasonConditionsUnmet     Reason = "ConditionsUnmet"     // conditions of a ServerReadinessRule are not met
+	ReasonPowerIgnored        Reason = "PowerIgnored"        // its Server sets a power state, which only its claim may set
 )
 
 // What speaks against what is to be booted.
@@ -77,7 +76,7 @@ const (
 	ReasonImageFormat         Reason = "ImageFormat"         // its format is not supported
 	ReasonImageNoPartitions   Reason = "ImageNoPartitions"   // it has no partition table, or a damaged one
 	ReasonImageCannotBoot     Reason = "ImageCannotBoot"     // it has nothing that the server's firmware can start
-	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than boot.maxImageSize
+	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than 256 GiB, or does not fit in the image cache
 	ReasonImagePreparing      Reason = "ImagePreparing"      // it is being fetched and converted
 	ReasonSectorSizeMismatch  Reason = "SectorSizeMismatch"  // it was made for disks of another sector size
 	ReasonDiskTooSmall        Reason = "DiskTooSmall"        // the disk is smaller than the image
@@ -158,7 +157,7 @@ var Reasons = []Reason{
 	ReasonFailing, ReasonDiscoveryFailed, ReasonReportIncomplete, ReasonMachineAmbiguous, ReasonNoDiscoveryImage,
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
-	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
+	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonBootMethodMismatch, ReasonBootTimeout,
 	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonPowerIgnored,
 	ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,

@@ -39,12 +39,17 @@ const (
 	base64Last    = base64Digit + `{2}` + base64Padding + `{2}|` + base64Digit + `{3}` + base64Padding
 	base64Pattern = `[\r\n]*(?:` + base64Digit + `{4})*(?:` + base64Last + `)?`
 
-	imagePart    = `[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?`
-	imageHost    = `[-_\]A-Za-z0-9]*[.:\[][-_.:\[\]A-Za-z0-9]*`
+	imagePart   = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+	imageFirst  = `[a-z0-9]+(?:(?:_|__|-+)[a-z0-9]+)*` // without a dot, which only a registry has
+	portPattern = `(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])`
+	hostLabel   = `[A-Za-z0-9](?:[-A-Za-z0-9]*[A-Za-z0-9])?`
+	imageHost   = `(?:` + hostLabel + `(?:\.` + hostLabel + `)+(?::` + portPattern + `)?|` + hostLabel + `:` + portPattern +
+		`|[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|\[(?:` + ipv6Plain + `)\](?::` + portPattern + `)?)`
+	imageName    = `(?:oci://)?(?:` + imagePart + `|(?:` + imageHost + `|` + imageFirst + `)/` + imagePart + `(?:/` + imagePart + `)*)`
 	layoutPart   = `[-_A-Za-z0-9][-_.A-Za-z0-9]*`
 	urlPattern   = `https?://[-_.:\[\]A-Za-z0-9]+/[-._~:/?\[\]@!$&'()*+,;=%A-Za-z0-9]+#(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})`
-	imagePattern = urlPattern + `|(?:oci:(?:/` + layoutPart + `)+|(?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
-		`(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
+	imagePattern = urlPattern + `|(?:oci:(?:/` + layoutPart + `)+|` + imageName + `)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
+		`(?:@(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?`
 
 	// Of the first octet of one device's address the lowest bit is not set.
 	hexPair    = `[0-9A-Fa-f]{2}`
@@ -57,8 +62,9 @@ const (
 	ipv4Pattern = octet + `(?:\.` + octet + `){3}`
 	hextet      = `[0-9A-Fa-f]{1,4}`
 	hextets     = `(?:` + hextet + `(?::` + hextet + `){0,6})?`
-	ipv6Pattern = `(?:(?:` + hextet + `:){7}` + hextet + `|` + hextets + `::` + hextets +
-		`|(?:(?:` + hextet + `:){6}|` + hextets + `::(?:` + hextet + `:){0,5})` + ipv4Pattern + `)(?:%.+)?`
+	ipv6Plain   = `(?:(?:` + hextet + `:){7}` + hextet + `|` + hextets + `::` + hextets +
+		`|(?:(?:` + hextet + `:){6}|` + hextets + `::(?:` + hextet + `:){0,5})` + ipv4Pattern + `)`
+	ipv6Pattern = ipv6Plain + `(?:%.+)?`
 	ipPattern   = ipv4Pattern + `|` + ipv6Pattern // short, and so without the sum of groups on both sides of "::"
 	noDevicesIP = `0\.0\.0\.0|2(?:2[4-9]|3[0-9])\..*|::|[Ff]{2}[0-9A-Fa-f]{2}:.*`
 

@@ -35,6 +35,7 @@ var onlyDecoder = []struct {
 	{says: "is encrypted with SOPS", why: "as it stands in Git it is right, and an editor has no key"},
 	{says: "is given twice", why: "no keyword compares a part of the entries of a list"},
 	{says: "too: keep one of them", why: "no schema knows the options of DHCP"},
+	{says: "the repository is longer than 255 bytes", why: "no keyword measures a part of a text"},
 	{says: "give each entry one of its own", why: "no keyword compares a part of the entries of a list"},
 }
 

@@ -14,7 +14,6 @@ const (
 	keyWant       = `want a key such as rack or example.com/rack: at most 63 letters, digits, "-", "_" and ".", after an optional domain and "/"`
 	valueWant     = `want at most 63 letters, digits, "-", "_" and ".", with a letter or digit at either end`
 	imageWant     = `want an OCI reference such as registry.example.com/os/image:tag or …/image@sha256:digest, or the URL of a disk image with its digest: https://…#sha256:…`
-	layoutWant    = `want an OCI image layout such as oci:/srv/images/probe, with :tag or @sha256:digest behind it: an absolute path of parts with letters, digits, "-", "_" and "." that do not begin with "."`
 )
 
 // subdomainFault checks a name by RFC 1123, as Kubernetes does.
@@ -94,90 +93,6 @@ func isSecretKey(s string) bool {
 	return s != "" && len(s) <= 253
 }
 
-// imageFault checks the URL of a disk image, or an OCI reference loosely: what a registry would refuse it
-// will refuse itself, this is for slips of the pen.
-func imageFault(s string) string {
-	switch {
-	case IsImageURL(s):
-		return imageURLFault(s)
-	case len(s) > 1024:
-		return imageWant
-	}
-	if layout, ok := strings.CutPrefix(s, "oci:"); ok {
-		return layoutFault(layout)
-	}
-	name, digest, pinned := strings.Cut(s, "@")
-	if pinned && !isDigest(digest) {
-		return imageWant
-	}
-	slash := strings.LastIndexByte(name, '/')
-	if colon := strings.LastIndexByte(name, ':'); colon > slash {
-		if !isTag(name[colon+1:]) {
-			return imageWant
-		}
-		name = name[:colon]
-	}
-	for i, part := range strings.Split(name, "/") {
-		host := i == 0 && slash >= 0 && (strings.ContainsAny(part, ".:[") || part == "localhost")
-		if host && !isHost(part) || !host && !isLabelText(part, isLowerAlnum, isDashUnderscoreDot) {
-			return imageWant
-		}
-	}
-	return ""
-}
-
-// layoutFault checks what follows oci: in the reference of an image in a folder or archive.
-func layoutFault(s string) string {
-	name, digest, pinned := strings.Cut(s, "@")
-	path, tag, tagged := strings.Cut(name, ":")
-	parts, absolute := strings.CutPrefix(path, "/")
-	if !absolute || pinned && !isDigest(digest) || tagged && !isTag(tag) {
-		return layoutWant
-	}
-	for part := range strings.SplitSeq(parts, "/") {
-		if !isLayoutPart(part) {
-			return layoutWant
-		}
-	}
-	return ""
-}
-
-// isLayoutPart checks one part of a layout's path, which means nothing to iPXE, to a URL or
-// to a file system.
-func isLayoutPart(s string) bool {
-	for i := range len(s) {
-		if !isAlnum(s[i]) && !isDashUnderscoreDot(s[i]) {
-			return false
-		}
-	}
-	return s != "" && s[0] != '.'
-}
-
-func isDigest(s string) bool {
-	algorithm, digits, _ := strings.Cut(s, ":")
-	if want := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algorithm]; len(digits) != want || want == 0 {
-		return false
-	}
-	for i := range len(digits) {
-		if !isHex(digits[i]) || digits[i] != lower(digits[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isTag(s string) bool {
-	if s == "" || len(s) > 128 || !isAlnum(s[0]) && s[0] != '_' {
-		return false
-	}
-	for i := range len(s) {
-		if !isAlnum(s[i]) && !isDashUnderscoreDot(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // isHost checks a registry's host and port loosely.
 func isHost(s string) bool {
 	for i := range len(s) {
@@ -210,4 +125,18 @@ func lower(c byte) byte {
 		return c + ('a' - 'A')
 	}
 	return c
+}
+
+// IsImageDigest reports whether s is a digest of an algorithm that Ingot verifies: sha256 or sha512, in lower case.
+func IsImageDigest(s string) bool {
+	algorithm, digits, _ := strings.Cut(s, ":")
+	if want := map[string]int{"sha256": 64, "sha512": 128}[algorithm]; len(digits) != want || want == 0 {
+		return false
+	}
+	for i := range len(digits) {
+		if !isHex(digits[i]) || digits[i] != lower(digits[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -338,11 +338,15 @@ func (d *fieldChecker) image(image string) {
 	if !d.requiredAs("image", image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		return
 	}
-	if fault := imageFault(image); fault != "" && IsImageURL(image) {
-		d.bad("image", fault)
+	if IsImageURL(image) {
+		if _, err := ParseImageURL(image); err != nil {
+			d.bad("image", err.Error())
+		}
 		return
 	}
-	d.fault("image", image, imageFault(image))
+	if _, err := ParseImageReference(image); err != nil {
+		d.fault("image", image, imageWant+" ("+err.Error()+")")
+	}
 }
 
 func (d *fieldChecker) toleration(t *Toleration) {

@@ -157,14 +157,6 @@ func (b *Boots) Probe(server model.ServerName) *model.ProbeReport {
 	return probe
 }
 
-// ForgetProbe deletes the report of a server's probe.
-func (b *Boots) ForgetProbe(ctx context.Context, server model.ServerName) error {
-	if err := b.write(ctx, always(store.Batch{{Key: store.Key{Bucket: store.BucketProbe, Name: string(server)}}})); err != nil {
-		return fmt.Errorf("forget the probe of server %s: %w", server, err)
-	}
-	return nil
-}
-
 // SaveReport makes a report of a server with t durable, unless it repeats an earlier one. The error is
 // model.ErrTicketSpent if the ticket has ended, or is no longer the server's.
 func (b *Boots) SaveReport(ctx context.Context, t *model.Ticket, what model.ServerReport) error {

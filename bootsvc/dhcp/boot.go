@@ -37,9 +37,8 @@ func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netbo
 // bootFile finds the ticket of c's server, and the boot file that it leads to.
 func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (netboot.Answer, bool) {
 	o, ok := n.offerTo(c)
-	rescue := n.server.rescue
-	if ok && rescue.Server(o) || !ok && rescue.Stranger(append(slices.Clone(c.UUIDs), c.MAC)...) {
-		return site.RescueFile(c, o.Server, n.server.loaders)
+	if !ok && n.server.rescue.Stranger(append(slices.Clone(c.UUIDs), c.MAC)...) {
+		return site.RescueFile(c, n.server.loaders)
 	}
 	if !ok {
 		return netboot.Answer{Reason: netboot.ReasonNoTicket}, false

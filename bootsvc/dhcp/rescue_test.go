@@ -7,15 +7,11 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bootsvc/netboot"
-	"ingot/model"
 )
 
 // TestTheWayToTheRescueScript asks what to boot as machines without a ticket.
 func TestTheWayToTheRescueScript(t *testing.T) {
 	strangers := &netboot.Rescue{Known: func() bool { return true }, Named: func(id string) bool { return id == mac2 }}
-	everybody := &netboot.Rescue{Known: strangers.Known, Named: strangers.Named, Available: func(s model.ServerName) bool { return s == "s1" }}
-	running := discovery()
-	running.Ticket.Ended = model.TicketBooted
 	for title, tc := range map[string]struct {
 		rescue *netboot.Rescue
 		known  tickets
@@ -26,9 +22,7 @@ func TestTheWayToTheRescueScript(t *testing.T) {
 		"a stranger where there is no script":     {nil, nil, mac1, ""},
 		"a machine that Git names":                {strangers, nil, mac2, ""},
 		"a server without a ticket, no stranger":  {strangers, tickets{mac1: {Server: "s1"}}, mac1, ""},
-		"the same, where it is for available":     {everybody, tickets{mac1: {Server: "s1"}}, mac1, "loader"},
-		"a server that is not available":          {everybody, tickets{mac1: {Server: "s2", Ticket: running.Ticket}}, mac1, ""},
-		"a server with a ticket goes its own way": {everybody, tickets{mac1: discovery()}, mac1, "ticket"},
+		"a server with a ticket goes its own way": {strangers, tickets{mac1: discovery()}, mac1, "ticket"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := testServer(t, Options{Tickets: tc.known, Loaders: loaders(t), Rescue: tc.rescue})

@@ -120,7 +120,7 @@ func convertFile(b *testing.B, path, to string) time.Duration {
 	chunks := must.Get(os.Create(to))(b)
 	defer chunks.Close()
 	c := conversion{
-		source: source, size: info.Size(), max: DefaultMaxImageBytes, chunks: chunks, progress: func(int64, int64) {},
+		source: source, size: info.Size(), max: maxImageBytes, chunks: chunks, progress: func(int64, int64) {},
 		took: func(int64) error { return nil },
 	}
 	must.Get(c.run(b.Context()))(b)

@@ -37,7 +37,7 @@ func (s *Store) Check(ctx context.Context, digest string) error {
 	if k == nil || isChecked {
 		return nil
 	}
-	o, err := s.folder.open(digest)
+	o, err := openFiles(k.entry.Path())
 	if err == nil {
 		err = o.check(ctx, k.image.TableDigest, k.image.Disk.Bytes)
 		o.Close()
@@ -47,7 +47,7 @@ func (s *Store) Check(ctx context.Context, digest string) error {
 		return ctx.Err()
 	case errors.Is(err, errDamaged), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EIO):
 		s.log.Error("stored disk image is damaged, and prepared again", "digest", digest, "err", err)
-		s.forget(digest, k)
+		s.forget(k)
 		return nil
 	case err != nil:
 		return err // the image may be as it was

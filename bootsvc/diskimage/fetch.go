@@ -95,7 +95,7 @@ func (f *fetching) all(ctx context.Context) error {
 
 // restart begins anew, for parts cannot be had.
 func (f *fetching) restart() error {
-	f.job.give(f.size)
+	f.job.entry.Give(f.size)
 	f.size = 0
 	f.hash.Reset()
 	if err := f.file.Truncate(0); err != nil {
@@ -128,7 +128,7 @@ func (f *fetching) rest(ctx context.Context) error {
 	if s, ok := body.(sized); ok && f.total == 0 {
 		f.total = s.Size()
 	}
-	if err := f.job.store.canTake(f.total - f.size); err != nil {
+	if err := tooFull(f.job.store.dir.CanTake(f.total - f.size)); err != nil {
 		return err // before others are evicted for a part of it
 	}
 	watch.Reset(stall)

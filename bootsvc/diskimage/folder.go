@@ -3,215 +3,107 @@ package diskimage
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/cachedir"
 )
 
-// Names in the folder of a store. An image is a folder named after its digest, in which the
-// table, the chunks and what is known of it are; one that is being made has an ending.
-const (
-	lockName   = ".lock"
-	partEnding = ".part"
-	goneEnding = ".gone"
+// folderEnding is the ending of the folders of images in the folder of the caches. Each is named after the digest.
+const folderEnding = ".disk"
 
+// Names in the folder of an image.
+const (
 	tableName  = "table"
 	chunksName = "chunks"
 	recordName = "image.json"
 )
 
-// recordVersion changes when what is kept of an image does: others are prepared anew.
+// recordVersion changes with the format of an image's folder. Images of other versions are prepared again.
 const recordVersion = 1
 
-// record is what is kept of an image.
+// record is the content of recordName.
 type record struct {
 	Version int   `json:"version"`
 	Image   Image `json:"image"`
 }
 
-// folder is where images are. Nobody but its owner may read it: images can hold secrets.
-type folder struct {
-	dir  string
-	lock *os.File
-}
-
-// openFolder opens dir, makes it if need be, and makes sure that no other process uses it.
-func openFolder(dir string) (folder, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return folder{}, err
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return folder{}, err
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return folder{}, err
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		return folder{}, fmt.Errorf("folder %s is in use by another process, give each its own: %w", dir, err)
-	}
-	return folder{dir, lock}, nil
-}
-
-func (f folder) close() { f.lock.Close() }
-
-func folderName(digest string) string { return strings.Replace(digest, ":", "-", 1) }
-
-// digestNamed returns the digest that an image's folder is named after.
-func digestNamed(name string) (string, bool) {
-	digest := strings.Replace(name, "-", ":", 1)
-	return digest, validDigest(digest)
-}
-
-func (f folder) path(digest string) string { return filepath.Join(f.dir, folderName(digest)) }
-
-func (f folder) part(digest string) string { return f.path(digest) + partEnding }
-
-// scan returns the images that are whole, and removes what is not. What is not the store's is
-// left alone.
-func (f folder) scan() (map[string]*kept, error) {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	images := make(map[string]*kept)
-	for _, entry := range entries {
-		bare := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), partEnding), goneEnding)
-		digest, ours := digestNamed(bare)
-		if !ours || !entry.IsDir() {
-			continue
-		}
-		if bare == entry.Name() {
-			if k, ok := f.whole(digest); ok {
-				images[digest] = k
-				continue
-			}
-		}
-		if err := os.RemoveAll(filepath.Join(f.dir, entry.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return images, nil
-}
-
-// whole reads what is kept of an image, and reports whether all of it is there.
-func (f folder) whole(digest string) (*kept, bool) {
-	dir := f.path(digest)
+// readRecord reads the record of an image that a former process completed. It reports whether all files are there.
+func readRecord(digest, dir string) (r record, size int64, ok bool) {
 	raw, err := os.ReadFile(filepath.Join(dir, recordName))
+	if err != nil || json.Unmarshal(raw, &r) != nil || r.Version != recordVersion || r.Image.Disk.Digest != digest {
+		return r, 0, false
+	}
+	table, err := os.Lstat(filepath.Join(dir, tableName))
+	if err != nil || !table.Mode().IsRegular() {
+		return r, 0, false
+	}
+	chunks, err := os.Lstat(filepath.Join(dir, chunksName))
+	if err != nil || !chunks.Mode().IsRegular() || chunks.Size() != int64(r.Image.Stored) {
+		return r, 0, false
+	}
+	return r, chunks.Size() + table.Size(), true
+}
+
+// load takes over the images that former processes completed.
+func (s *Store) load() error {
+	found := make(map[string]Image)
+	s.kind = &cachedir.Kind{Ending: folderEnding, Evicted: s.evicted}
+	s.kind.Measure = func(digest, path string, _ fs.FileInfo) (int64, bool) {
+		r, size, ok := readRecord(digest, path)
+		found[digest] = r.Image
+		return size, ok
+	}
+	entries, err := s.dir.Load(s.kind)
+	for _, e := range entries {
+		s.images[e.Digest] = &kept{image: found[e.Digest], entry: e}
+	}
+	return err
+}
+
+// createIn makes a file in a folder.
+func createIn(dir, name string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, false
+		return nil, &diskError{err}
 	}
-	var r record
-	if err := json.Unmarshal(raw, &r); err != nil || r.Version != recordVersion || r.Image.Disk.Digest != digest {
-		return nil, false
-	}
-	size := func(name string) int64 {
-		info, err := os.Lstat(filepath.Join(dir, name))
-		if err != nil || !info.Mode().IsRegular() {
-			return -1
-		}
-		return info.Size()
-	}
-	table := size(tableName)
-	if table < 0 || size(chunksName) != int64(r.Image.Stored) {
-		return nil, false
-	}
-	used := time.Time{}
-	if info, err := os.Stat(filepath.Join(dir, recordName)); err == nil {
-		used = info.ModTime()
-	}
-	return &kept{image: r.Image, bytes: int64(r.Image.Stored) + table, used: used, touched: used}, true
+	return file, nil
 }
 
-// begin makes the folder that an image is made in.
-func (f folder) begin(digest string) error {
-	if err := os.RemoveAll(f.part(digest)); err != nil {
-		return err
-	}
-	return os.Mkdir(f.part(digest), 0o700)
-}
-
-// create makes a file in the folder that an image is made in.
-func (f folder) create(digest, name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(f.part(digest), name), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-}
-
-// keep writes the table and what is known of an image beside its chunks, and gives the folder
-// its name: from then on the image is whole, whatever happens to this machine.
-func (f folder) keep(digest string, table []byte, img Image) error {
+// complete writes the table and the record of an image next to its chunks, and makes all durable.
+func complete(dir string, table []byte, img Image) error {
 	raw, err := json.Marshal(record{recordVersion, img})
 	if err != nil {
 		return err
 	}
 	for name, content := range map[string][]byte{tableName: table, recordName: raw} {
-		if err := f.write(digest, name, content); err != nil {
+		file, err := createIn(dir, name)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(content)
+		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 			return err
 		}
 	}
-	if err := syncDir(f.part(digest)); err != nil {
-		return err
-	}
-	if err := os.Rename(f.part(digest), f.path(digest)); err != nil {
-		return err
-	}
-	return syncDir(f.dir)
-}
-
-func (f folder) write(digest, name string, content []byte) error {
-	file, err := f.create(digest, name)
+	folder, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
+	defer folder.Close()
+	return folder.Sync()
 }
 
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
-}
-
-// discard removes what was made of an image that will not be whole. What cannot be removed is
-// with the next start.
-func (f folder) discard(digest string) { _ = os.RemoveAll(f.part(digest)) }
-
-// unlink takes an image's name away, and returns what is to be removed.
-func (f folder) unlink(digest string) string {
-	gone := f.path(digest) + goneEnding
-	if err := os.Rename(f.path(digest), gone); err != nil { // one of the same name is being removed
-		return f.path(digest)
-	}
-	return gone
-}
-
-// remove removes what unlink returned. What cannot be removed is with the next start.
-func (f folder) remove(path string) {
-	if path != "" {
-		_ = os.RemoveAll(path)
-	}
-}
-
-// touch keeps when an image was used, for the order of eviction after a restart.
-func (f folder) touch(digest string, now time.Time) {
-	_ = os.Chtimes(filepath.Join(f.path(digest), recordName), now, now) // it is only an order
-}
-
-// open opens the files of an image.
-func (f folder) open(digest string) (Opened, error) {
-	table, err := os.OpenFile(filepath.Join(f.path(digest), tableName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+// openFiles opens the files of an image.
+func openFiles(dir string) (Opened, error) {
+	table, err := os.OpenFile(filepath.Join(dir, tableName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return Opened{}, err
 	}
-	chunks, err := os.OpenFile(filepath.Join(f.path(digest), chunksName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	chunks, err := os.OpenFile(filepath.Join(dir, chunksName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		table.Close()
 		return Opened{}, err

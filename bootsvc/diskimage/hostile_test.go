@@ -36,7 +36,7 @@ func (drops) Close() error { return nil }
 
 // A server that gives drop by drop would keep a place that others wait for.
 func TestServerThatGivesDropByDropIsLeft(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Stall = 10 * time.Millisecond })
+	store := storeFor(t, func(o *settings) { o.Stall = 10 * time.Millisecond })
 	store.pause = func(int) time.Duration { return 0 }
 	src := sourceOf(tiny(1))
 	src.Fetch = func(ctx context.Context, _ int64) (io.ReadCloser, error) { return drops{ctx}, nil }
@@ -98,7 +98,8 @@ func TestContainerLayerIsUnpackedWithinBounds(t *testing.T) {
 	must.Do(t, errors.Join(err, w.Close()))
 	src := sourceOf(packed.Bytes())
 	src.Container = true
-	store := storeFor(t, func(o *Options) { o.MaxImageBytes = 16 * mib })
+	store := storeFor(t, nil)
+	store.maxImage = 16 * mib
 	if _, err := store.Prepare(t.Context(), src); reasonOf(err) != model.ReasonImageTooLarge {
 		t.Errorf("got %s: %v", reasonOf(err), err)
 	}
@@ -116,7 +117,7 @@ func (endless) Read(p []byte) (int, error) {
 // good, as what is wrong with its bytes is.
 func TestSlowLookIsForgotten(t *testing.T) {
 	now := time.Now()
-	store := storeFor(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+	store := storeFor(t, func(o *settings) { o.Clock = func() time.Time { return now } })
 	src := sourceOf(tiny(1))
 	for _, tc := range []struct {
 		err  *Error

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/model"
 )
 
@@ -19,7 +20,7 @@ import (
 type job struct {
 	store *Store
 	src   Source
-	taken int64 // of the store's room; the job's goroutine alone changes it
+	entry *cachedir.Entry
 
 	stage       atomic.Pointer[Stage]
 	at, whole   atomic.Int64
@@ -31,7 +32,8 @@ type job struct {
 }
 
 func newJob(s *Store, src Source) *job {
-	j := &job{store: s, src: src, done: make(chan struct{})}
+	j := &job{store: s, src: src, entry: s.dir.New(s.kind, src.Digest), done: make(chan struct{})}
+	j.entry.Users.Add(1) // until its image can be found
 	j.enter(StageQueued)
 	return j
 }
@@ -60,7 +62,7 @@ func (j *job) run() {
 	began := j.store.clock()
 	err := j.guarded(j.store.life)
 	if err != nil {
-		j.store.folder.discard(j.src.Digest)
+		j.entry.Drop()
 		if j.store.life.Err() != nil {
 			err = ErrClosed
 		}
@@ -147,7 +149,7 @@ func (j *job) fetchInSlot(ctx context.Context) (fetched, error) {
 	}
 	defer leave()
 	j.enter(StageFetch)
-	if err := j.store.folder.begin(j.src.Digest); err != nil {
+	if err := os.Mkdir(j.entry.Part(), 0o700); err != nil {
 		return fetched{}, &diskError{err}
 	}
 	source, err := j.fetch(ctx)
@@ -189,7 +191,7 @@ func (j *job) convert(ctx context.Context, source fetched) (chunked, error) {
 		chunks.Close()
 		return chunked{}, &diskError{err}
 	}
-	j.give(j.taken - int64(img.table.Stored()))
+	j.entry.Give(j.entry.Size() - int64(img.table.Stored()))
 	return chunked{img, chunks}, nil
 }
 
@@ -238,37 +240,29 @@ func (j *job) keep(img chunked) error {
 	if err := j.take(int64(len(table))); err != nil {
 		return err
 	}
-	if err := j.store.folder.keep(j.src.Digest, table, j.image); err != nil {
+	if err := complete(j.entry.Part(), table, j.image); err != nil {
+		return &diskError{err}
+	}
+	if err := j.entry.Keep(j.store.clock()); err != nil {
 		return &diskError{err}
 	}
 	return nil
 }
 
 // take takes room for n bytes.
-func (j *job) take(n int64) error {
-	if err := j.store.take(n); err != nil {
-		return err
-	}
-	j.taken += n
-	return nil
-}
+func (j *job) take(n int64) error { return tooFull(j.entry.Take(n)) }
 
-// give gives room for n bytes back.
-func (j *job) give(n int64) {
-	j.store.mu.Lock()
-	defer j.store.mu.Unlock()
-	j.taken -= n
-	j.store.size -= n
-	j.store.count()
+// tooFull explains why there is no room for an image.
+func tooFull(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Reason: model.ReasonImageTooLarge, Message: err.Error() + ", or take a smaller image", Err: err}
 }
 
 // create makes a file in the job's folder.
 func (j *job) create(name string) (*os.File, error) {
-	file, err := j.store.folder.create(j.src.Digest, name)
-	if err != nil {
-		return nil, &diskError{err}
-	}
-	return file, nil
+	return createIn(j.entry.Part(), name)
 }
 
 // scratch makes a file that is needed for a while.

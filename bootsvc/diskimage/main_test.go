@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/bootsvc/imagecache"
 	"ingot/model/must"
@@ -28,16 +29,35 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mib = 1 << 20
 
-func storeFor(t *testing.T, change func(*Options)) *Store {
+// settings are the options of a store and of its folder.
+type settings struct {
+	Options
+	Path     string
+	MaxBytes int64
+	Pinned   func(digest string) bool
+}
+
+func storeFor(t *testing.T, change func(*settings)) *Store {
 	t.Helper()
-	o := Options{Dir: filepath.Join(t.TempDir(), "images"), Patience: waitLong}
+	o := settings{Path: filepath.Join(t.TempDir(), "images"), Options: Options{Patience: waitLong}}
 	if change != nil {
 		change(&o)
 	}
-	s := must.Get(Open(o))(t)
-	t.Cleanup(s.Close)
+	o.Dir = must.Get(cachedir.Open(cachedir.Options{Path: o.Path, MaxBytes: o.MaxBytes, Pinned: o.Pinned}))(t)
+	s := must.Get(Open(o.Options))(t)
+	t.Cleanup(func() { shut(s) })
 	return s
 }
+
+// shut closes a store and its folder.
+func shut(s *Store) {
+	s.Close()
+	s.dir.Close()
+}
+
+func pathOf(s *Store, digest string) string { return s.dir.New(s.kind, digest).Path() }
+
+func dirOf(s *Store) string { return filepath.Dir(pathOf(s, "x")) }
 
 const waitLong = 1 << 40
 

@@ -8,9 +8,9 @@ import (
 
 // metrics are what a Store counts. Bytes sent to machines are the HTTP server's to count.
 type metrics struct {
-	fetched, converted, resumes, evictions prometheus.Counter
-	preparing, size, limit, images         prometheus.Gauge
-	durations                              *prometheus.HistogramVec // by result
+	fetched, converted, resumes prometheus.Counter
+	preparing, images           prometheus.Gauge
+	durations                   *prometheus.HistogramVec // by result
 }
 
 // The values of the label result.
@@ -24,10 +24,7 @@ func newMetrics() metrics {
 		fetched:   counter("ingot_disk_image_fetched_bytes_total", "Bytes of disk images fetched from registries and web servers."),
 		converted: counter("ingot_disk_image_converted_bytes_total", "Bytes of disks, zeros included, that were converted to chunks."),
 		resumes:   counter("ingot_disk_image_resumes_total", "Fetches of disk images that were interrupted and resumed."),
-		evictions: counter("ingot_disk_image_evictions_total", "Disk images removed to make room."),
 		preparing: gauge("ingot_disk_image_preparing", "Disk images that are being fetched, converted or checked."),
-		size:      gauge("ingot_disk_image_size_bytes", "Disk space used by disk images, including those being prepared."),
-		limit:     gauge("ingot_disk_image_limit_bytes", "Disk space that disk images may take; 0 = limited only by the disk."),
 		images:    gauge("ingot_disk_image_images", "Disk images that are ready to be written."),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ingot_disk_image_preparation_duration_seconds",
@@ -44,7 +41,7 @@ func newMetrics() metrics {
 // register lets reg show the metrics; nil means nobody looks.
 func (m metrics) register(reg prometheus.Registerer) {
 	if reg != nil {
-		reg.MustRegister(m.fetched, m.converted, m.resumes, m.evictions, m.preparing, m.size, m.limit, m.images, m.durations)
+		reg.MustRegister(m.fetched, m.converted, m.resumes, m.preparing, m.images, m.durations)
 	}
 }
 

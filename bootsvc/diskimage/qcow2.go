@@ -94,9 +94,9 @@ func checkL1(entries, offset, disk uint64, size int64, bits uint32, features uin
 // tooLarge refuses an image whose disk is larger than allowed; 0 = nobody knows by how much.
 func tooLarge(disk, max uint64) *Error {
 	if disk == 0 {
-		return refuse(model.ReasonImageTooLarge, "its disk is larger than %s, which boot.maxImageSize allows", sizeText(max))
+		return refuse(model.ReasonImageTooLarge, "its disk is larger than %s, the maximum", sizeText(max))
 	}
-	return refuse(model.ReasonImageTooLarge, "its disk is of %s (%d bytes); boot.maxImageSize allows %s", sizeText(disk), disk, sizeText(max))
+	return refuse(model.ReasonImageTooLarge, "its disk has %s (%d bytes); the maximum is %s", sizeText(disk), disk, sizeText(max))
 }
 
 // readQcow2 opens a qcow2 whose header was judged.

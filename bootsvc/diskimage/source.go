@@ -41,12 +41,12 @@ type sized interface{ Size() int64 }
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// Source returns how an image on a web server is fetched. client decides where to connections
+// FromURL returns how an image on a web server is fetched, which was written as ref. client decides where to connections
 // may go: the address that answers is checked by its transport (oci.Images.Client). named
 // reports whether the configuration or a person at this machine says so: then errors say what
 // the server answered, and else only for addresses of the Internet, for of others it would say
 // what runs within the networks here.
-func (u URLRef) Source(client *http.Client, named bool) Source {
+func FromURL(ref string, u model.ImageURL, client *http.Client, named bool) Source {
 	f := &urlFetch{url: u.URL, named: named, client: *client}
 	f.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
@@ -57,7 +57,11 @@ func (u URLRef) Source(client *http.Client, named bool) Source {
 		}
 		return nil
 	}
-	return Source{Ref: u.Ref, Digest: u.Digest, Kind: u.kind(), Fetch: f.fetch}
+	src := Source{Ref: ref, Digest: u.Digest, Fetch: f.fetch}
+	if parsed, err := url.Parse(u.URL); err == nil {
+		src.Kind = syntax.DiskFile(parsed.Path)
+	}
+	return src
 }
 
 // urlFetch fetches from a web server.

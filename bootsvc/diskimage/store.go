@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ingot/bootsvc/internal/diskspace"
+	"ingot/bootsvc/cachedir"
 	"ingot/model"
 )
 
@@ -26,26 +24,13 @@ var (
 	ErrClosed = errors.New("disk images: the store is closed")
 )
 
-// DefaultMaxImageBytes is how large the disk of an image may be when nothing is said.
-const DefaultMaxImageBytes = 256 << 30
+// maxImageBytes is the maximum size of the disk in an image.
+const maxImageBytes = 256 << 30
 
 // Options are the options of Open.
 type Options struct {
-	// Dir is the folder of the images, which is made if need be and belongs to one process at
-	// a time.
-	Dir string
-	// MaxBytes bounds what images take on disk, those that are prepared included. Zero or less
-	// means no bound but the disk's own.
-	MaxBytes int64
-	// KeepFree is how much of the disk is left to others, in bytes, but not more than a twentieth of
-	// it; zero means nothing.
-	KeepFree int64
-	// MaxImageBytes bounds the disk that an image is of; zero means DefaultMaxImageBytes.
-	MaxImageBytes int64
-	// Spare reports whether the image with a digest is not to be evicted, for a server is about
-	// to be installed from it; nil means none is. It is called from several goroutines, and
-	// must not call the Store.
-	Spare func(digest string) bool
+	// Dir is where images are kept.
+	Dir *cachedir.Dir
 	// Patience is how long Prepare waits for an image that is being prepared; zero means a
 	// second, less means not at all.
 	Patience time.Duration
@@ -76,11 +61,9 @@ type Image struct {
 
 // Store keeps disk images as chunks. It is safe for concurrent use.
 type Store struct {
-	folder   folder
-	max      int64
-	space    func() (int64, error) // how many bytes of the disk may be taken; nil = all
+	dir      *cachedir.Dir
+	kind     *cachedir.Kind
 	maxImage uint64
-	spare    func(digest string) bool
 	patience time.Duration
 	stall    time.Duration
 	turn     time.Duration
@@ -101,34 +84,22 @@ type Store struct {
 	images map[string]*kept // by digest
 	jobs   map[string]*job  // by digest
 	failed map[string]failure
-	size   int64 // of images, and of what jobs have taken
 }
 
 // kept is an image that is whole.
 type kept struct {
-	image         Image
-	bytes         int64
-	used, touched time.Time
-	checked       time.Time // when its chunks were last found as its table says
+	image   Image
+	entry   *cachedir.Entry
+	checked time.Time // when its chunks were last found as its table says
 }
 
-// Open opens the store in a folder, with the images that are whole in it. What a former process
-// left unfinished is removed.
+// Open opens the store, with the complete images in its folder.
 func Open(o Options) (*Store, error) {
 	s := &Store{
-		max: o.MaxBytes, maxImage: DefaultMaxImageBytes, spare: o.Spare, log: o.Log, clock: o.Clock,
+		dir: o.Dir, maxImage: maxImageBytes, log: o.Log, clock: o.Clock,
 		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), turn: longestTurn, pause: waitBefore,
 		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1), checking: make(chan struct{}, 1),
 		images: make(map[string]*kept), jobs: make(map[string]*job), failed: make(map[string]failure),
-	}
-	if o.KeepFree > 0 {
-		s.space = func() (int64, error) { return diskspace.Free(o.Dir, o.KeepFree) }
-	}
-	if o.MaxImageBytes > 0 {
-		s.maxImage = uint64(o.MaxImageBytes)
-	}
-	if s.spare == nil {
-		s.spare = func(string) bool { return false }
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -137,21 +108,10 @@ func Open(o Options) (*Store, error) {
 		s.clock = time.Now
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	var err error
-	if s.folder, err = openFolder(o.Dir); err != nil {
+	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("open the disk images: %w", err)
-	}
-	found, err := s.folder.scan()
-	if err != nil {
-		s.folder.close()
-		return nil, fmt.Errorf("open the disk images: %w", err)
-	}
-	for digest, k := range found {
-		s.images[digest] = k
-		s.size += k.bytes
 	}
 	s.count()
-	s.metrics.limit.Set(float64(max(0, s.max)))
 	s.metrics.register(o.Registerer)
 	return s, nil
 }
@@ -163,7 +123,6 @@ func (s *Store) Close() {
 	s.mu.Unlock()
 	s.end()
 	s.group.Wait()
-	s.folder.close()
 }
 
 // Prepare returns an image that can be served. One that is not here is fetched, checked and
@@ -172,7 +131,7 @@ func (s *Store) Close() {
 // wrapped. Both are answered from memory for a while, and what is wrong with the image itself
 // for as long as the process runs.
 func (s *Store) Prepare(ctx context.Context, src Source) (Image, error) {
-	if !validDigest(src.Digest) {
+	if !model.IsImageDigest(src.Digest) {
 		return Image{}, refuse(model.ReasonDigestMissing, "digest %.200q is not sha256: or sha512: with hexadecimal digits in lower case", src.Digest)
 	}
 	img, j, err := s.find(src)
@@ -218,7 +177,7 @@ func (s *Store) find(src Source) (Image, *job, error) {
 		return Image{}, nil, ErrClosed
 	}
 	if k := s.images[src.Digest]; k != nil {
-		s.use(src.Digest, k)
+		k.entry.Touch(s.clock())
 		return k.image.as(src), nil, nil
 	}
 	switch j := s.jobs[src.Digest]; {
@@ -238,18 +197,6 @@ func (s *Store) find(src Source) (Image, *job, error) {
 	return Image{}, j, nil
 }
 
-// use notes that an image is used; mu is held.
-func (s *Store) use(digest string, k *kept) {
-	k.used = s.clock()
-	if k.used.Sub(k.touched) >= touchEvery {
-		k.touched = k.used
-		s.folder.touch(digest, k.used)
-	}
-}
-
-// touchEvery is how often the use of an image is noted on disk.
-const touchEvery = time.Minute
-
 // Opened is an image that is served. It is to be closed.
 type Opened struct {
 	Image         Image
@@ -268,19 +215,19 @@ func (s *Store) Open(digest string) (Opened, error) {
 	s.mu.Lock()
 	k := s.images[digest]
 	if k != nil {
-		s.use(digest, k)
+		k.entry.Touch(s.clock())
 	}
 	s.mu.Unlock()
 	if k == nil {
 		return Opened{}, ErrNotHere
 	}
-	o, err := s.folder.open(digest)
+	o, err := openFiles(k.entry.Path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Opened{}, err
 	}
 	if err != nil {
 		s.log.Warn("disk image cannot be opened: it is prepared again when it is needed", "digest", digest, "err", err)
-		s.forget(digest, k)
+		s.forget(k)
 		return Opened{}, ErrNotHere
 	}
 	o.Image = k.image
@@ -288,23 +235,19 @@ func (s *Store) Open(digest string) (Opened, error) {
 }
 
 // forget removes an image that is damaged.
-func (s *Store) forget(digest string, k *kept) {
-	s.mu.Lock()
-	var gone string
-	if s.images[digest] == k {
-		gone = s.unlink(digest)
-	}
-	s.mu.Unlock()
-	s.folder.remove(gone)
+func (s *Store) forget(k *kept) {
+	s.evicted(k.entry)
+	k.entry.Drop()
 }
 
-// unlink takes an image out of the store, and returns what is to be removed without mu, which
-// is held: a large file takes a while to go.
-func (s *Store) unlink(digest string) (gone string) {
-	s.size -= s.images[digest].bytes
-	delete(s.images, digest)
-	s.count()
-	return s.folder.unlink(digest)
+// evicted takes out the image of an entry that is gone.
+func (s *Store) evicted(e *cachedir.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.images[e.Digest]; k != nil && k.entry == e {
+		delete(s.images, e.Digest)
+		s.count()
+	}
 }
 
 // failure is why an image cannot be had.
@@ -366,98 +309,20 @@ func (s *Store) remember(src Source, err error) {
 
 // finish notes how a job ended.
 func (s *Store) finish(j *job) {
+	defer j.entry.Users.Add(-1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.jobs, j.src.Digest)
 	s.metrics.preparing.Set(float64(len(s.jobs)))
 	if j.err != nil {
-		s.size -= j.taken
 		if !errors.Is(j.err, ErrClosed) {
 			s.remember(j.src, j.err)
 		}
 	} else {
-		now := s.clock()
-		s.images[j.src.Digest] = &kept{image: j.image, bytes: j.taken, used: now, touched: now}
+		s.images[j.src.Digest] = &kept{image: j.image, entry: j.entry}
 	}
 	s.count()
 }
 
-// count shows what there is; mu is held, or nobody else knows s yet.
-func (s *Store) count() {
-	s.metrics.size.Set(float64(s.size))
-	s.metrics.images.Set(float64(len(s.images)))
-}
-
-// take takes room, and evicts images for it if it must.
-func (s *Store) take(n int64) error {
-	s.mu.Lock()
-	needed, err := s.needed(n)
-	var gone []string
-	if err == nil {
-		s.size += n
-		gone = s.evict(needed)
-	}
-	s.count()
-	s.mu.Unlock()
-	for _, path := range gone {
-		s.folder.remove(path)
-	}
-	return err
-}
-
-// canTake returns why there is no room for so many bytes, whatever is evicted.
-func (s *Store) canTake(n int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.needed(n)
-	return err
-}
-
-// needed returns how many bytes of images have to go to make room for n more, or why there is none
-// even if all go that may; mu is held.
-func (s *Store) needed(n int64) (int64, error) {
-	limited, full := int64(0), int64(0)
-	if s.max > 0 {
-		limited = max(0, s.size+n-s.max)
-	}
-	if s.space != nil {
-		if free, err := s.space(); err == nil {
-			full = max(0, n-free)
-		}
-	}
-	needed := max(limited, full)
-	if needed == 0 {
-		return 0, nil
-	}
-	var idle int64
-	for digest, k := range s.images {
-		if !s.spare(digest) {
-			idle += k.bytes
-		}
-	}
-	switch {
-	case limited > idle:
-		return 0, refuse(model.ReasonImageTooLarge, "the cache of disk images may take %s, which this image and those that servers are being installed from exceed: allow it more, or take a smaller image", sizeText(s.max))
-	case full > idle:
-		return 0, refuse(model.ReasonImageTooLarge, "the disk of the cache of disk images is full but for what is left to others: give it a larger one (boot.diskCacheDir), or take a smaller image")
-	}
-	return needed, nil
-}
-
-// evict takes images out that were not used longest until so many bytes are free, which there are; mu
-// is held. It returns what is to be removed without.
-func (s *Store) evict(excess int64) (gone []string) {
-	digests := slices.SortedFunc(maps.Keys(s.images), func(a, b string) int { return s.images[a].used.Compare(s.images[b].used) })
-	for _, digest := range digests {
-		if excess <= 0 {
-			break
-		}
-		if s.spare(digest) {
-			continue
-		}
-		excess -= s.images[digest].bytes
-		gone = append(gone, s.unlink(digest))
-		s.metrics.evictions.Inc()
-	}
-	return gone
-}
+// count shows how many images there are; mu is held, or s is not known yet.
+func (s *Store) count() { s.metrics.images.Set(float64(len(s.images))) }

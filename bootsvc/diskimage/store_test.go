@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,7 +40,7 @@ func gated(raw []byte, open <-chan struct{}) Source {
 }
 
 func TestPreparationGoesOnWithoutItsCaller(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Patience = -1 })
+	store := storeFor(t, func(o *settings) { o.Patience = -1 })
 	raw, open := tiny(1), make(chan struct{})
 	src := gated(raw, open)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +86,7 @@ func TestCallersShareOnePreparation(t *testing.T) {
 
 // A server that sends drop by drop keeps no image of another waiting.
 func TestASlowSourceDelaysOnlyItself(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Patience = -1; o.Fetches = 1 })
+	store := storeFor(t, func(o *settings) { o.Patience = -1; o.Fetches = 1 })
 	store.turn = 50 * time.Millisecond
 	open := make(chan struct{})
 	slow := gated(tiny(1), open)
@@ -105,20 +104,20 @@ func TestASlowSourceDelaysOnlyItself(t *testing.T) {
 }
 
 func TestCloseEndsAPreparation(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Patience = -1 })
+	store := storeFor(t, func(o *settings) { o.Patience = -1 })
 	src := gated(tiny(1), nil)
 	_, _ = store.Prepare(t.Context(), src)
 	store.Close()
 	if _, err := store.Prepare(t.Context(), src); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v", err)
 	}
-	if left, _ := os.ReadDir(store.folder.dir); len(left) != 1 {
+	if left, _ := os.ReadDir(dirOf(store)); len(left) != 1 {
 		t.Errorf("%v is left", left)
 	}
 }
 
 func TestProgressIsTold(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Patience = -1; o.Fetches = 1 })
+	store := storeFor(t, func(o *settings) { o.Patience = -1; o.Fetches = 1 })
 	raw := tiny(1)
 	half, more := make(chan struct{}), make(chan struct{})
 	src := sourceOf(raw)
@@ -176,7 +175,7 @@ func TestWrongFileReachesNobody(t *testing.T) {
 
 func TestFailuresAreRememberedForAWhile(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	store := storeFor(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+	store := storeFor(t, func(o *settings) { o.Clock = func() time.Time { return now } })
 	var fetches int
 	counted := func(digest string, sent []byte) Source {
 		return Source{Ref: "a", Digest: digest, Fetch: func(context.Context, int64) (io.ReadCloser, error) {
@@ -211,38 +210,28 @@ func TestFailuresAreRememberedForAWhile(t *testing.T) {
 
 func TestImagesAreFoundAfterARestart(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *Store {
-		return must.Get(Open(Options{Dir: dir, Patience: waitLong}))(t)
-	}
+	open := func() *Store { return storeFor(t, func(o *settings) { o.Path = dir }) }
 	first := open()
-	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("two stores in one folder: %v", err)
-	}
 	whole, short, old := prepared(t, first, tiny(1)), prepared(t, first, tiny(2)), prepared(t, first, tiny(3))
-	first.Close()
-	must.Do(t, os.Truncate(filepath.Join(dir, folderName(short.Disk.Digest), chunksName), 100))
-	record := filepath.Join(dir, folderName(old.Disk.Digest), recordName)
+	shut(first)
+	must.Do(t, os.Truncate(filepath.Join(pathOf(first, short.Disk.Digest), chunksName), 100))
+	record := filepath.Join(pathOf(first, old.Disk.Digest), recordName)
 	raw := must.Get(os.ReadFile(record))(t)
 	must.Do(t, os.WriteFile(record, bytes.Replace(raw, []byte(`"version":1`), []byte(`"version":9`), 1), 0o600))
-	must.Do(t, os.MkdirAll(filepath.Join(dir, folderName(diskimagetest.SHA256(nil))+partEnding, "x"), 0o700))
 	if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil { // somebody else's
 		t.Fatal(err)
 	}
 	second := open()
-	defer second.Close()
 	left, err := os.ReadDir(dir)
 	var names []string
 	for _, e := range left {
 		names = append(names, e.Name())
 	}
-	if want := []string{lockName, "notes", folderName(whole.Disk.Digest)}; err != nil || !slices.Equal(names, want) {
+	if want := []string{".lock", "notes", filepath.Base(pathOf(first, whole.Disk.Digest))}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%v is left, want %v", names, want)
 	}
 	if got := diskOf(t, second, whole.Disk.Digest); !bytes.Equal(got, tiny(1)) {
 		t.Error("the disk is another")
-	}
-	if second.size != second.images[whole.Disk.Digest].bytes || second.size < mib {
-		t.Errorf("they take %d bytes", second.size)
 	}
 	if _, err := second.Open(old.Disk.Digest); !errors.Is(err, ErrNotHere) {
 		t.Errorf("what another version kept is opened: %v", err)
@@ -252,9 +241,9 @@ func TestImagesAreFoundAfterARestart(t *testing.T) {
 func TestImagesNotUsedLongestMakeRoom(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var spared string
-	store := storeFor(t, func(o *Options) {
+	store := storeFor(t, func(o *settings) {
 		o.MaxBytes = 12 * mib // a file of 8 MiB, and three images of a bit more than 1 MiB
-		o.Spare = func(digest string) bool { return digest == spared }
+		o.Pinned = func(digest string) bool { return digest == spared }
 		o.Clock = func() time.Time { now = now.Add(time.Second); return now }
 	})
 	var digests []string
@@ -286,38 +275,9 @@ func TestImagesNotUsedLongestMakeRoom(t *testing.T) {
 		t.Errorf("an image that is open cannot be read after its eviction: %v", err)
 	}
 	spared = ""
-	small := storeFor(t, func(o *Options) { o.MaxBytes = 4 * mib })
-	if _, err := small.Prepare(t.Context(), sourceOf(tiny(1))); reasonOf(err) != model.ReasonImageTooLarge || small.size != 0 {
-		t.Errorf("an image larger than the cache: %v, and %d bytes are taken", err, small.size)
-	}
-}
-
-// The store of the fleet is on the same disk, and may grow.
-func TestImagesLeaveRoomOnTheDisk(t *testing.T) {
-	storeOn := func(disk int64) *Store {
-		s := storeFor(t, nil)
-		s.space = func() (int64, error) { return disk - sizeOf(t, s.folder.dir), nil }
-		return s
-	}
-	store := storeOn(11 * mib) // a file of 8 MiB, and two images of a bit more than 1 MiB
-	var digests []string
-	for seed := range byte(3) {
-		digests = append(digests, prepared(t, store, tiny(seed)).Disk.Digest)
-	}
-	for n, want := range []bool{false, true, true} {
-		o, err := store.Open(digests[n])
-		if (err == nil) != want {
-			t.Errorf("image %d: %v", n, err)
-		}
-		o.Close()
-	}
-	small := storeOn(4 * mib)
-	_, err := small.Prepare(t.Context(), sourceOf(tiny(1)))
-	if reasonOf(err) != model.ReasonImageTooLarge || !strings.Contains(err.Error(), "boot.diskCacheDir") || small.size != 0 {
-		t.Errorf("an image larger than what is free: %v, and %d bytes are taken", err, small.size)
-	}
-	if left := sizeOf(t, small.folder.dir); left != 0 {
-		t.Errorf("%d bytes are left of it", left)
+	small := storeFor(t, func(o *settings) { o.MaxBytes = 4 * mib })
+	if _, err := small.Prepare(t.Context(), sourceOf(tiny(1))); reasonOf(err) != model.ReasonImageTooLarge || small.dir.CanTake(4*mib) != nil {
+		t.Errorf("an image larger than the cache: %v, and room is taken", err)
 	}
 }
 
@@ -328,7 +288,7 @@ func TestAnImageThatIsTooLargeEvictsNothing(t *testing.T) {
 		"the server says its size": func(src *Source) { src.Bytes = 0 },
 	} {
 		t.Run(title, func(t *testing.T) {
-			store := storeFor(t, func(o *Options) { o.MaxBytes = 10 * mib })
+			store := storeFor(t, func(o *settings) { o.MaxBytes = 10 * mib })
 			before := prepared(t, store, tiny(1)).Disk.Digest
 			large := sourceOf(make([]byte, 11*mib))
 			change(&large)
@@ -364,25 +324,10 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func sizeOf(t *testing.T, dir string) (bytes int64) {
-	t.Helper()
-	must.Do(t, filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil {
-			bytes += info.Size()
-		}
-		return err
-	}))
-	return bytes
-}
-
 func TestImageThatIsDamagedOnDiskIsPreparedAnew(t *testing.T) {
 	store := storeFor(t, nil)
 	img := prepared(t, store, tiny(1))
-	must.Do(t, os.Remove(filepath.Join(store.folder.path(img.Disk.Digest), chunksName)))
+	must.Do(t, os.Remove(filepath.Join(pathOf(store, img.Disk.Digest), chunksName)))
 	if _, err := store.Open(img.Disk.Digest); !errors.Is(err, ErrNotHere) {
 		t.Errorf("got %v", err)
 	}
@@ -396,7 +341,7 @@ func TestImageWhoseChunksRotIsFoundByACheck(t *testing.T) {
 	for name, file := range map[string]string{"chunks": chunksName, "table": tableName} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			store := storeFor(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+			store := storeFor(t, func(o *settings) { o.Clock = func() time.Time { return now } })
 			img := prepared(t, store, tiny(1))
 			digest := img.Disk.Digest
 			check := func(isHere bool) {
@@ -411,7 +356,7 @@ func TestImageWhoseChunksRotIsFoundByACheck(t *testing.T) {
 				}
 			}
 			check(true)
-			path := filepath.Join(store.folder.path(digest), file)
+			path := filepath.Join(pathOf(store, digest), file)
 			content := must.Get(os.ReadFile(path))(t)
 			content[len(content)-1] ^= 1
 			must.Do(t, os.WriteFile(path, content, 0o600))
@@ -467,13 +412,10 @@ func (c *cuttingWriter) Write(p []byte) (int, error) {
 
 func urlSource(t *testing.T, url string, raw []byte, named bool) Source {
 	t.Helper()
-	ref, ok, err := ParseURL(url + "/disk.raw#" + diskimagetest.SHA256(raw))
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	ref := url + "/disk.raw#" + diskimagetest.SHA256(raw)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return ref.Source(&http.Client{Transport: transport}, named)
+	return FromURL(ref, must.Get(model.ParseImageURL(ref))(t), &http.Client{Transport: transport}, named)
 }
 
 func TestFetchGoesOnWhereItWasCut(t *testing.T) {
@@ -558,40 +500,11 @@ func TestWhatAServerAnswersIsTold(t *testing.T) {
 }
 
 func TestServerThatSendsNothingIsLeft(t *testing.T) {
-	store := storeFor(t, func(o *Options) { o.Stall = 20 * time.Millisecond })
+	store := storeFor(t, func(o *settings) { o.Stall = 20 * time.Millisecond })
 	store.pause = func(int) time.Duration { return 0 }
 	_, err := store.Prepare(t.Context(), gated(tiny(1), nil))
 	if !errors.Is(err, errStalled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestURLOfADiskImage(t *testing.T) {
-	sum := strings.Repeat("0123456789abcdef", 4)
-	for ref, want := range map[string]struct{ url, digest, reason, says string }{
-		"https://cloud.example/a/disk.qcow2#sha256:" + sum:                      {url: "https://cloud.example/a/disk.qcow2", digest: "sha256:" + sum},
-		"HTTP://10.0.0.1:8080/disk.raw.xz#sha512:" + sum + sum:                  {url: "http://10.0.0.1:8080/disk.raw.xz", digest: "sha512:" + sum + sum},
-		"https://cloud.example/disk?key=1#sha256:" + strings.ToUpper(sum):       {url: "https://cloud.example/disk?key=1", digest: "sha256:" + sum},
-		"https://cloud.example/a/disk.qcow2?key=secret":                         {reason: model.ReasonDigestMissing, says: "write https://cloud.example/a/disk.qcow2#sha256:DIGEST, of the file as it is published (sha256sum disk.qcow2"},
-		"https://cloud.example/disk#md5:" + sum[:32]:                            {reason: model.ReasonDigestMissing, says: "sha256: and 64, or sha512: and 128"},
-		"https://cloud.example/disk#" + sum:                                     {reason: model.ReasonDigestMissing, says: "sha256: and 64"},
-		"https://user:pass@cloud.example/disk#sha256:" + sum:                    {reason: model.ReasonInvalidReference, says: "everybody could read"},
-		"https:///disk#sha256:" + sum:                                           {reason: model.ReasonInvalidReference, says: "no host"},
-		"https://cloud.example/\x00#sha256:" + sum:                              {reason: model.ReasonInvalidReference, says: "is none"},
-		"https://cloud.example/" + strings.Repeat("x", 2048) + "#sha256:" + sum: {reason: model.ReasonInvalidReference, says: "at most 2048"},
-	} {
-		got, ok, err := ParseURL(ref)
-		if !ok || got.URL != want.url || got.Digest != want.digest || reasonOf(err) != want.reason || err != nil && !strings.Contains(err.Error(), want.says) {
-			t.Errorf("%.80s: %+v, %v, %v", ref, got, ok, err)
-		}
-		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("a query is shown: %v", err)
-		}
-	}
-	for _, ref := range []string{"registry.example/os:1", "oci:/srv/os", "ftp://x/disk", ""} {
-		if _, ok, err := ParseURL(ref); ok || err != nil {
-			t.Errorf("%s is a URL: %v", ref, err)
-		}
 	}
 }
 
@@ -662,11 +575,8 @@ func TestWhatTheNameInAURLSays(t *testing.T) {
 		"https://images.example/a/metal.raw.xz?key=value":               "raw+xz",
 		"https://images.example/download?file=disk.qcow2":               "",
 	} {
-		ref, _, err := ParseURL(url + digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := ref.Source(http.DefaultClient, false).Kind; got != want {
+		u := must.Get(model.ParseImageURL(url + digest))(t)
+		if got := FromURL(url, u, http.DefaultClient, false).Kind; got != want {
 			t.Errorf("%s: got %q, want %q", url, got, want)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"text/template"
 
 	"ingot/bootsvc/internal/syntax"
-	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -138,7 +137,7 @@ func newProbeDocument(o Options) (*document, error) {
 // checkProbeOptions refuses values that could mean something to YAML.
 func checkProbeOptions(o Options) error {
 	if o.ProbeImage != "" {
-		if _, err := oci.ParseReference(o.ProbeImage); err != nil {
+		if _, err := model.ParseImageReference(o.ProbeImage); err != nil {
 			return fmt.Errorf("probe image: %w", err)
 		}
 	}

@@ -84,7 +84,7 @@ func childServer(what string) error {
 		if err != nil {
 			return err
 		}
-		c, err := Open(Options{Dir: os.Getenv("IMAGECACHE_DIR")})
+		c, err := openAt(settings{Path: os.Getenv("IMAGECACHE_DIR")})
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func barePull(b *testing.B, fetch Fetch, w io.Writer) error {
 }
 
 func prefetch(b *testing.B, dir string, key Key, fetch Fetch) error {
-	c, err := Open(Options{Dir: dir})
+	c, err := openAt(settings{Path: dir})
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func prefetch(b *testing.B, dir string, key Key, fetch Fetch) error {
 }
 
 func pull(b *testing.B, dir string, key Key, fetch Fetch) error {
-	c, err := Open(Options{Dir: dir})
+	c, err := openAt(settings{Path: dir})
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func BenchmarkFirstByte(b *testing.B) {
 		}
 		b.ReportMetric(float64(time.Since(start).Microseconds())/1000, "ms-to-first-byte")
 		conn.Close()
-		c.Close()
+		shut(c)
 		srv.Close()
 	}
 }

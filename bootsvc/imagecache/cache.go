@@ -1,20 +1,20 @@
 package imagecache
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+
+	"ingot/bootsvc/cachedir"
 )
 
 var (
@@ -30,24 +30,10 @@ var (
 
 var errLeft = errors.New("the client left")
 
-// touchEvery is how often the use of a blob is noted on disk.
-const touchEvery = time.Minute
-
 // Options are the options of Open.
 type Options struct {
-	// Dir is the folder of the cache, which is made if need be and belongs to one
-	// process at a time.
-	Dir string
-	// MaxBytes bounds what blobs take on disk. Zero or less means no bound but the
-	// disk's own.
-	MaxBytes int64
-	// KeepFree is how much of the disk is left to others, in bytes, but not more than a twentieth of
-	// it; zero means nothing.
-	KeepFree int64
-	// Spare reports whether the blob with a digest is not to be evicted, for a server
-	// is about to boot it; nil means none is. It is called from several goroutines,
-	// and must not call the Cache.
-	Spare func(digest string) bool
+	// Dir is where blobs are kept.
+	Dir *cachedir.Dir
 	// MaxFetches bounds the blobs that are fetched from registries at the same time;
 	// zero means 16. Fetches that are slow do not count.
 	MaxFetches int
@@ -66,10 +52,9 @@ type Options struct {
 
 // Cache keeps blobs on disk. It is safe for concurrent use.
 type Cache struct {
-	disk         *disk
-	max          int64
-	keepFree     int64
-	spare        func(digest string) bool
+	dir          *cachedir.Dir
+	kind         *cachedir.Kind
+	disk         disk
 	queueTimeout time.Duration
 	stall        time.Duration
 	backoff      time.Duration
@@ -84,34 +69,28 @@ type Cache struct {
 	waiting      chan struct{} // one for each client that waits for a first byte
 	maxDownloads int           // how many downloads there may be
 	full         atomic.Bool   // the disk failed, and it was said
-	creating     sync.Mutex    // held while what is free on disk is taken
+	creating     sync.Mutex    // held while free disk space is taken
 
 	mu        sync.Mutex
 	closed    bool
 	files     map[string]*file // by digest
-	order     *list.List       // of *file, most recently used first
 	downloads map[identity]*download
-	size      int64          // of files, and what downloads have reserved
 	group     sync.WaitGroup // of downloads
 }
 
 // file is a complete blob on disk.
 type file struct {
-	digest  string
-	size    int64
-	refs    *refs
-	proven  bool      // it was hashed since the process began
-	mark    mark      // that it bore then
-	touched time.Time // when its use was last noted on disk
-	elem    *list.Element
+	entry  *cachedir.Entry
+	size   int64
+	proven bool // it was hashed since the process began
+	mark   mark // at that time
 }
 
-// Open opens the cache in a folder, with the blobs that are in it.
+// Open opens the cache, with the blobs that are in its folder.
 func Open(o Options) (*Cache, error) {
 	c := &Cache{
-		max:          o.MaxBytes,
-		keepFree:     o.KeepFree,
-		spare:        o.Spare,
+		dir:          o.Dir,
+		disk:         disk{allocate, (*os.File).Sync},
 		queueTimeout: orElse(o.QueueTimeout, 25*time.Second),
 		stall:        orElse(o.Stall, 30*time.Second),
 		backoff:      200 * time.Millisecond,
@@ -125,11 +104,7 @@ func Open(o Options) (*Cache, error) {
 		waiting:      make(chan struct{}, orElse(o.MaxWaiting, 4096)),
 		maxDownloads: orElse(o.MaxFetches, 16) + orElse(o.MaxWaiting, 4096),
 		files:        make(map[string]*file),
-		order:        list.New(),
 		downloads:    make(map[identity]*download),
-	}
-	if c.spare == nil {
-		c.spare = func(string) bool { return false }
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -137,15 +112,14 @@ func Open(o Options) (*Cache, error) {
 	if c.clock == nil {
 		c.clock = time.Now
 	}
-	var err error
-	if c.disk, err = openDisk(o.Dir, o.KeepFree); err != nil {
+	c.kind = &cachedir.Kind{Measure: measure, Evicted: c.evicted}
+	entries, err := c.dir.Load(c.kind)
+	if err != nil {
 		return nil, fmt.Errorf("open image cache: %w", err)
 	}
-	if err := c.load(); err != nil {
-		c.disk.close()
-		return nil, fmt.Errorf("open image cache: %w", err)
+	for _, e := range entries {
+		c.insert(&file{entry: e, size: e.Size()})
 	}
-	c.metrics.limit.Set(float64(max(0, c.max)))
 	c.metrics.register(o.Registerer)
 	return c, nil
 }
@@ -158,20 +132,6 @@ func orElse[T int | time.Duration](v, standard T) T {
 	return v
 }
 
-// load takes over the blobs that lie on disk. None is evicted yet, for which are to
-// be spared is not known before tickets are.
-func (c *Cache) load() error {
-	blobs, err := c.disk.scan()
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(blobs, func(a, b found) int { return a.used.Compare(b.used) })
-	for _, b := range blobs {
-		c.insert(&file{digest: b.digest, size: b.size, refs: &refs{}, touched: b.used})
-	}
-	return nil
-}
-
 // Close ends all fetches and waits for them. Blobs that are open stay readable as far
 // as they have come.
 func (c *Cache) Close() {
@@ -182,7 +142,6 @@ func (c *Cache) Close() {
 	}
 	c.mu.Unlock()
 	c.group.Wait()
-	c.disk.close()
 }
 
 // Get returns a blob: from disk when it is complete there, else from the fetch that
@@ -206,7 +165,7 @@ func (c *Cache) Get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 	b := &Blob{cache: c, key: key, canceled: ctx.Done()}
 	b.bypass = func(head io.Reader, at int64) (*stream, error) { return c.bypass(ctx, key, fetch, head, at) }
-	if !c.fits(key) {
+	if !c.dir.Fits(key.Size) {
 		return b, b.divert(ErrNoRoom)
 	}
 	for followed := false; ; {
@@ -236,9 +195,6 @@ func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 		b.release() // and take the file, which the kernel can send
 	}
 }
-
-// fits reports whether a blob could be kept at all.
-func (c *Cache) fits(key Key) bool { return c.max <= 0 || key.Size <= c.max }
 
 // joined counts a client that follows a fetch, and reports whether it does.
 func (c *Cache) joined(at source) bool {
@@ -276,9 +232,10 @@ func (c *Cache) find(ctx context.Context, key Key, fetch Fetch) (source, error) 
 		if len(c.downloads) >= c.maxDownloads {
 			return source{}, ErrBusy
 		}
-		f = newDownload(key)
+		f = newDownload(key, c.dir.New(c.kind, key.Digest))
 		c.start(ctx, f, fetch)
 	}
+	f.refs.entry.Users.Add(1)
 	f.refs.n++
 	return source{download: f, began: !under, refs: f.refs}, nil
 }
@@ -292,7 +249,7 @@ func (c *Cache) use(key Key) (source, error) {
 	if have.size != key.Size {
 		return source{}, sizeError(key, have.size)
 	}
-	f, m, err := c.disk.open(have.digest)
+	f, m, err := open(have.entry.Path())
 	switch {
 	case err != nil:
 		c.forget(have)
@@ -302,9 +259,13 @@ func (c *Cache) use(key Key) (source, error) {
 		have.proven = false
 		return source{}, nil
 	}
-	c.touch(have, f)
-	have.refs.n++
-	return source{file: f, kept: have, refs: have.refs}, nil
+	if have.entry.Touch(c.clock()) {
+		if m, err := markOf(f); err == nil {
+			have.mark = m
+		}
+	}
+	have.entry.Users.Add(1)
+	return source{file: f, kept: have, refs: &refs{entry: have.entry, n: 1}}, nil
 }
 
 // reopen is use for somebody who does not hold mu.
@@ -332,21 +293,32 @@ func sizeError(key Key, size int64) error {
 	return fmt.Errorf("its manifest says that it has %d bytes, and it has %d", key.Size, size)
 }
 
-// touch notes that a file was used; mu is held.
-func (c *Cache) touch(have *file, f *os.File) {
-	c.order.MoveToFront(have.elem)
-	now := c.clock()
-	if now.Sub(have.touched) < touchEvery {
-		return
-	}
-	have.touched = now
-	if m, err := c.disk.touch(f, have.digest, now); err == nil {
-		have.mark = m
+// insert adds a file to those that can be served; mu is held, or c is not known yet.
+func (c *Cache) insert(f *file) {
+	c.files[f.entry.Digest] = f
+	c.metrics.blobs.Set(float64(len(c.files)))
+}
+
+// forget takes out a file that is gone; mu is held.
+func (c *Cache) forget(f *file) {
+	if c.files[f.entry.Digest] == f {
+		delete(c.files, f.entry.Digest)
+		c.metrics.blobs.Set(float64(len(c.files)))
 	}
 }
 
-// release takes one off the refs of a blob.
+// evicted takes out the file of an entry that was evicted.
+func (c *Cache) evicted(e *cachedir.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.files[e.Digest]; f != nil && f.entry == e {
+		c.forget(f)
+	}
+}
+
+// release takes a user off a blob. The last one closes the file that its download wrote.
 func (c *Cache) release(h *refs) {
+	h.entry.Users.Add(-1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.n--; h.n == 0 && h.part != nil {
@@ -422,7 +394,7 @@ func (c *Cache) prefetch(ctx context.Context, key Key, fetch Fetch) error {
 	if err := key.check(); err != nil {
 		return err
 	}
-	if !c.fits(key) {
+	if !c.dir.Fits(key.Size) {
 		return ErrNoRoom
 	}
 	at, err := c.find(ctx, key, fetch)

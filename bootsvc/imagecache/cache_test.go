@@ -38,10 +38,10 @@ func TestABlobIsServedAndKept(t *testing.T) {
 			mustRead(t, c, up.blob, never) // the registry is down
 			counted(t, "misses", c.metrics.misses, 1)
 			counted(t, "hits", c.metrics.hits, 1)
-			if diff := cmp.Diff([]string{fileName(keyOf(up.blob).Digest)}, names(t, dir)); diff != "" {
+			if diff := cmp.Diff([]string{strings.Replace(keyOf(up.blob).Digest, ":", "-", 1)}, names(t, dir)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			kept, err := os.ReadFile(c.disk.path(keyOf(up.blob).Digest))
+			kept, err := os.ReadFile(pathOf(c, keyOf(up.blob).Digest))
 			if err != nil || !bytes.Equal(kept, up.blob) {
 				t.Errorf("the file differs from the blob: %v", err)
 			}
@@ -129,9 +129,9 @@ func TestFaultsOfARegistry(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		for mode, change := range map[string]func(*Options){
-			"cached":   func(*Options) {},
-			"streamed": func(o *Options) { o.MaxBytes = 1 },
+		for mode, change := range map[string]func(*settings){
+			"cached":   func(*settings) {},
+			"streamed": func(o *settings) { o.MaxBytes = 1 },
 		} {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestFaultsOfARegistry(t *testing.T) {
 func TestASilentRegistryIsGivenUp(t *testing.T) {
 	for name, max := range map[string]int64{"cached": 0, "streamed": 1} {
 		t.Run(name, func(t *testing.T) {
-			c := newCache(t, t.TempDir(), func(o *Options) { o.Stall, o.MaxBytes = 20*time.Millisecond, max })
+			c := newCache(t, t.TempDir(), func(o *settings) { o.Stall, o.MaxBytes = 20*time.Millisecond, max })
 			up := &upstreamFake{blob: content(1<<20, 1), silent: 200_000}
 			if _, err := read(t, c, keyOf(up.blob), up.fetch); !errors.Is(err, errStalled) {
 				t.Errorf("got %v", err)
@@ -188,7 +188,7 @@ func TestASilentRegistryIsGivenUp(t *testing.T) {
 
 // A registry that sends drop by drop keeps nobody's blob of another waiting.
 func TestASlowRegistryDelaysOnlyItself(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.QueueTimeout = 1, 10*time.Second })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.MaxFetches, o.QueueTimeout = 1, 10*time.Second })
 	c.slowAfter = 50 * time.Millisecond
 	slow := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{}, 1), piece: 100_000}
 	slow.gate <- struct{}{}
@@ -207,7 +207,7 @@ func TestASlowRegistryDelaysOnlyItself(t *testing.T) {
 
 // Nor does a client that takes what is streamed to it drop by drop.
 func TestASlowClientDelaysOnlyItself(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxBytes, o.MaxFetches, o.QueueTimeout = 1000, 1, 10*time.Second })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.MaxBytes, o.MaxFetches, o.QueueTimeout = 1000, 1, 10*time.Second })
 	c.slowAfter = 50 * time.Millisecond
 	streamed := &upstreamFake{blob: content(1<<20, 1)}
 	first := get(t, c, keyOf(streamed.blob), streamed.fetch)
@@ -225,7 +225,7 @@ func TestASlowClientDelaysOnlyItself(t *testing.T) {
 
 // Only so many slow fetches step aside.
 func TestSlowFetchesAreBounded(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.QueueTimeout = 1, 300*time.Millisecond })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.MaxFetches, o.QueueTimeout = 1, 300*time.Millisecond })
 	c.slowAfter = 10 * time.Millisecond
 	var gates []chan struct{}
 	for seed := range uint64(slowFetches + 1) {
@@ -247,7 +247,7 @@ func TestSlowFetchesAreBounded(t *testing.T) {
 }
 
 func TestFiftyClientsCostOneCopy(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches = 1 })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.MaxFetches = 1 })
 	up := &upstreamFake{blob: content(3<<20, 1), gate: make(chan struct{}), piece: 100_000}
 	var clients sync.WaitGroup
 	for n := range 50 {
@@ -340,7 +340,7 @@ func TestAClosedCacheEndsItsFetches(t *testing.T) {
 	c := newCache(t, dir)
 	up := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{})}
 	b := get(t, c, keyOf(up.blob), up.fetch)
-	c.Close()
+	shut(c)
 	if _, err := io.ReadAll(b); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v", err)
 	}
@@ -353,7 +353,7 @@ func TestAClosedCacheEndsItsFetches(t *testing.T) {
 }
 
 func TestFetchesAndClientsAreBounded(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) {
+	c := newCache(t, t.TempDir(), func(o *settings) {
 		o.MaxFetches, o.MaxWaiting, o.QueueTimeout = 1, 1, time.Second
 	})
 	slow := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{})}
@@ -378,7 +378,7 @@ func TestFetchesAndClientsAreBounded(t *testing.T) {
 }
 
 func TestCompleteBlobsAreServedWhileAllFetchesHang(t *testing.T) {
-	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.MaxWaiting = 1, 1 })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.MaxFetches, o.MaxWaiting = 1, 1 })
 	kept := &upstreamFake{blob: content(300_000, 1)}
 	mustRead(t, c, kept.blob, kept.fetch)
 	landed(t, c)
@@ -389,7 +389,7 @@ func TestCompleteBlobsAreServedWhileAllFetchesHang(t *testing.T) {
 
 func TestPrefetch(t *testing.T) {
 	dir := t.TempDir()
-	c := newCache(t, dir, func(o *Options) { o.MaxBytes = 2_000_000 })
+	c := newCache(t, dir, func(o *settings) { o.MaxBytes = 2_000_000 })
 	ups := map[string]*upstreamFake{}
 	var keys []Key
 	for n := range 3 {
@@ -464,7 +464,7 @@ func TestServeContent(t *testing.T) {
 	} {
 		for state, max := range map[string]int64{"complete": 0, "arriving": 0, "streamed": 1} {
 			t.Run(name+", "+state, func(t *testing.T) {
-				c := newCache(t, t.TempDir(), func(o *Options) { o.MaxBytes = max })
+				c := newCache(t, t.TempDir(), func(o *settings) { o.MaxBytes = max })
 				up := &upstreamFake{blob: blob, piece: 50_000}
 				if state == "complete" {
 					mustRead(t, c, blob, up.fetch)
@@ -526,29 +526,13 @@ func TestABlobThatArrivedMeanwhileIsReadOnce(t *testing.T) {
 	up := &upstreamFake{blob: content(300_000, 1)}
 	mustRead(t, c, up.blob, up.fetch)
 	landed(t, c)
-	c.Close()
+	shut(c)
 	b := get(t, newCache(t, dir), keyOf(up.blob), never) // after a download that proved the file
 	head := make([]byte, 1000)
 	must.Get(io.ReadFull(b, head))(t)
 	must.Get(b.SyscallConn())(t)
 	if rest, err := io.ReadAll(b); err != nil || !bytes.Equal(append(head, rest...), up.blob) {
 		t.Errorf("got %d bytes that differ, %v", len(head)+len(rest), err)
-	}
-}
-
-func TestTheFolderIsGuarded(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "cache")
-	c := newCache(t, dir)
-	up := &upstreamFake{blob: content(1000, 1)}
-	mustRead(t, c, up.blob, up.fetch)
-	landed(t, c)
-	for path, want := range map[string]os.FileMode{dir: 0o700, c.disk.path(keyOf(up.blob).Digest): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: got %v, %v, want %v", path, info.Mode(), err, want)
-		}
-	}
-	if _, err := Open(Options{Dir: dir}); !contains(err, "in use by another process") {
-		t.Errorf("a second cache in the folder: %v", err)
 	}
 }
 
@@ -563,7 +547,7 @@ func TestNoLinksAndDevicesAreFollowed(t *testing.T) {
 	} {
 		t.Run(name+" that was there", func(t *testing.T) {
 			dir := t.TempDir()
-			must.Do(t, plant(filepath.Join(dir, fileName(keyOf(blob).Digest))))
+			must.Do(t, plant(filepath.Join(dir, strings.Replace(keyOf(blob).Digest, ":", "-", 1))))
 			c := newCache(t, dir)
 			up := &upstreamFake{blob: blob}
 			mustRead(t, c, blob, up.fetch)
@@ -577,7 +561,7 @@ func TestNoLinksAndDevicesAreFollowed(t *testing.T) {
 			up := &upstreamFake{blob: blob}
 			mustRead(t, c, blob, up.fetch)
 			landed(t, c)
-			path := c.disk.path(keyOf(blob).Digest)
+			path := pathOf(c, keyOf(blob).Digest)
 			must.Do(t, errors.Join(os.Remove(path), plant(path)))
 			mustRead(t, c, blob, up.fetch)
 			if up.bytes() < 2*len(blob) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"ingot/bootsvc/cachedir"
 )
 
 // holdback is how much of a blob's end is given out only when all of it is verified.
@@ -28,21 +30,23 @@ type download struct {
 	changed  chan struct{} // closed when any of these has changed; nil when nobody waits
 }
 
-func newDownload(key Key) *download {
+func newDownload(key Key, e *cachedir.Entry) *download {
+	e.Users.Add(1)
 	return &download{
 		key:     key,
-		refs:    &refs{n: 1}, // itself, until it ends
+		refs:    &refs{entry: e, n: 1}, // itself, until it ends
 		started: make(chan struct{}),
 		ready:   make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 }
 
-// refs counts the readers of one blob, guarded by Cache.mu. The file of the download
-// that fetched it stays open for as long as there is one.
+// refs counts the readers of one download or open file, guarded by Cache.mu. The file that a download writes stays
+// open as long as it has readers.
 type refs struct {
-	n    int
-	part *os.File
+	entry *cachedir.Entry
+	n     int
+	part  *os.File
 }
 
 // begin makes part what readers follow.

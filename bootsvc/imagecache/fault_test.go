@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 
 func spoilAt(t *testing.T, c *Cache, key Key, at int64) {
 	t.Helper()
-	f := must.Get(os.OpenFile(c.disk.path(key.Digest), os.O_RDWR, 0))(t)
+	f := must.Get(os.OpenFile(pathOf(c, key.Digest), os.O_RDWR, 0))(t)
 	defer f.Close()
 	var b [1]byte
 	_, readErr := f.ReadAt(b[:], at)
@@ -34,7 +33,7 @@ func TestAFileThatIsDamagedWhileItIsServed(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, c *Cache, key Key){
 		"a byte has changed": func(t *testing.T, c *Cache, key Key) { spoilAt(t, c, key, 900_000) },
 		"it was cut short": func(t *testing.T, c *Cache, key Key) {
-			must.Do(t, os.Truncate(c.disk.path(key.Digest), 500_000))
+			must.Do(t, os.Truncate(pathOf(c, key.Digest), 500_000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,12 +63,12 @@ func TestAFileThatIsDamagedWhileItIsServed(t *testing.T) {
 // Noting its use changes a file's times, which is no damage to those who read it.
 func TestAFileWhoseUseIsNotedIsNotDamaged(t *testing.T) {
 	now := time.Now()
-	c := newCache(t, t.TempDir(), func(o *Options) { o.Clock = func() time.Time { return now } })
+	c := newCache(t, t.TempDir(), func(o *settings) { o.Clock = func() time.Time { return now } })
 	up := &upstreamFake{blob: content(300_000, 1)}
 	mustRead(t, c, up.blob, up.fetch)
 	landed(t, c)
 	b := get(t, c, keyOf(up.blob), never)
-	now = now.Add(2 * touchEvery)
+	now = now.Add(2 * time.Minute)
 	mustRead(t, c, up.blob, never)
 	if got, err := io.ReadAll(b); err != nil || !bytes.Equal(got, up.blob) {
 		t.Errorf("got %d bytes, %v", len(got), err)
@@ -97,17 +96,17 @@ func TestADiskThatFailsAtEachStep(t *testing.T) {
 			t.Run(name+", "+with.Error(), func(t *testing.T) {
 				c := newCache(t, t.TempDir())
 				allocate, flush := c.disk.allocate, c.disk.flush
-				tt.fail(c.disk, with)
+				tt.fail(&c.disk, with)
 				up := &upstreamFake{blob: content(1<<20, 1)}
 				mustRead(t, c, up.blob, up.fetch)
 				landed(t, c)
 				if got := len(up.opened()); got > tt.fetches {
 					t.Errorf("fetched %d times, want %d at most", got, tt.fetches)
 				}
-				if left := names(t, c.disk.dir); left != nil {
+				if left := names(t, pathOf(c, "")); left != nil {
 					t.Errorf("files left: %v", left)
 				}
-				counted(t, "bytes", c.metrics.size, 0)
+				taken(t, c, 0)
 				err := c.Prefetch(t.Context(), []Key{keyOf(up.blob)}, func(Key) Fetch { return up.fetch })
 				if !errors.Is(err, ErrNoRoom) {
 					t.Errorf("prefetch: %v", err)
@@ -118,63 +117,6 @@ func TestADiskThatFailsAtEachStep(t *testing.T) {
 				mustRead(t, c, up.blob, never)
 			})
 		}
-	}
-}
-
-// A full disk makes room by giving up what was not used longest, but never what a server
-// is about to boot, even if that means to keep nothing new.
-func TestAFullDiskGivesUpWhatNobodyWaitsFor(t *testing.T) {
-	ups := blobs(3, 1000)
-	spared := keyOf(ups[0].blob).Digest
-	c := newCache(t, t.TempDir(), func(o *Options) { o.Spare = func(d string) bool { return d == spared } })
-	for _, up := range ups[:2] {
-		mustRead(t, c, up.blob, up.fetch)
-		landed(t, c)
-	}
-	c.disk.allocate = func(*os.File, int64) error {
-		if len(kept(c, ups)) == 2 {
-			return unix.ENOSPC
-		}
-		return nil
-	}
-	c.disk.space = func() (int64, error) { return 0, nil }
-	mustRead(t, c, ups[2].blob, ups[2].fetch)
-	landed(t, c)
-	if got := kept(c, ups); !slices.Equal(got, []int{0, 2}) {
-		t.Errorf("there is %v, want the spared blob and the new one", got)
-	}
-	counted(t, "evictions", c.metrics.evictions, 1)
-}
-
-// The store of the fleet is on the same disk, and may grow: blobs leave room for it, as if the disk
-// were smaller.
-func TestBlobsLeaveRoomOnTheDisk(t *testing.T) {
-	ups := append(blobs(3, 1000), blobs(4, 2600)[3])
-	c := newCache(t, t.TempDir(), func(o *Options) { o.KeepFree = 1 })
-	c.disk.space = func() (int64, error) {
-		free := int64(2500)
-		for _, n := range kept(c, ups) {
-			free -= int64(len(ups[n].blob))
-		}
-		return free, nil
-	}
-	for _, tt := range []struct {
-		fetch int
-		want  []int
-	}{
-		{0, []int{0}}, {1, []int{0, 1}}, {0, []int{0, 1}},
-		{2, []int{0, 2}}, // the one that was not used longest makes room
-		{3, []int{0, 2}}, // streamed: all of them would not be enough
-	} {
-		mustRead(t, c, ups[tt.fetch].blob, ups[tt.fetch].fetch)
-		landed(t, c)
-		if got := kept(c, ups); !slices.Equal(got, tt.want) {
-			t.Errorf("after blob %d there is %v, want %v", tt.fetch, got, tt.want)
-		}
-	}
-	err := c.Prefetch(t.Context(), []Key{keyOf(ups[3].blob)}, func(Key) Fetch { return ups[3].fetch })
-	if !errors.Is(err, ErrNoRoom) {
-		t.Errorf("prefetch: %v", err)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // chunk is what blobs are written and hashed by: as much as stays in a core's own cache
@@ -65,28 +63,30 @@ func (c *Cache) run(ctx context.Context, f *download, fetch Fetch) error {
 	return err
 }
 
-// prove hashes the file of a blob, if there is one. One that is wrong is removed: the
-// disk, or somebody, has changed it.
+// prove hashes the file of a blob, if there is one. A wrong file is removed.
 func (c *Cache) prove(ctx context.Context, key Key) (proven bool, err error) {
 	have := c.unproven(key.Digest)
 	if have == nil {
 		return false, nil
 	}
-	defer c.release(have.refs)
+	defer have.entry.Users.Add(-1)
 	select {
 	case c.proofs <- struct{}{}:
 		defer func() { <-c.proofs }()
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	m, err := c.hash(ctx, key.Digest)
-	switch {
-	case ctx.Err() != nil:
+	m, err := hashFile(ctx, have.entry.Path(), key.Digest)
+	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
-	case err != nil:
+	}
+	if err != nil {
 		c.metrics.failures.WithLabelValues(sourceDisk).Inc()
 		c.log.Warn("cached image blob is damaged and will be fetched again", "image", key.String(), "err", err)
-		c.remove(have)
+		c.mu.Lock()
+		c.forget(have)
+		c.mu.Unlock()
+		have.entry.Drop()
 		return false, nil
 	}
 	c.mu.Lock()
@@ -103,18 +103,17 @@ func (c *Cache) unproven(digest string) *file {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have := c.files[digest]
-	if have == nil {
-		return nil
+	if have != nil {
+		have.entry.Users.Add(1)
 	}
-	have.refs.n++
 	return have
 }
 
 var errDamaged = errors.New("the file is not what its digest says")
 
-// hash hashes the file of a blob, and returns the mark that it bore all the while.
-func (c *Cache) hash(ctx context.Context, digest string) (mark, error) {
-	f, before, err := c.disk.open(digest)
+// hashFile hashes the file of a blob, and returns the mark that it had from begin to end.
+func hashFile(ctx context.Context, path, digest string) (mark, error) {
+	f, before, err := open(path)
 	if err != nil {
 		return mark{}, err
 	}
@@ -144,12 +143,9 @@ func (c *Cache) hash(ctx context.Context, digest string) (mark, error) {
 
 // fetchBlob fetches a blob into a file of its own, and makes that its file.
 func (c *Cache) fetchBlob(ctx context.Context, f *download, fetch Fetch) error {
-	if !c.reserve(f.key.Size) {
-		return &diskError{ErrNoRoom}
-	}
-	part, err := c.create(f.key)
+	part, err := c.create(f)
 	if err != nil {
-		c.unreserve(f.key.Size)
+		f.refs.entry.Drop()
 		return &diskError{err}
 	}
 	c.mu.Lock()
@@ -160,34 +156,19 @@ func (c *Cache) fetchBlob(ctx context.Context, f *download, fetch Fetch) error {
 		err = c.commit(f, part)
 	}
 	if err != nil {
-		c.unreserve(f.key.Size)
-		_ = os.Remove(part.Name()) // else the next process does
+		f.refs.entry.Drop()
 	}
 	return err
 }
 
-// create makes the file that a blob is fetched into. When the disk is full, or would leave too little
-// to others, other blobs make room.
-func (c *Cache) create(key Key) (*os.File, error) {
+// create takes the room of a blob, and makes the file that it is fetched into.
+func (c *Cache) create(f *download) (*os.File, error) {
 	c.creating.Lock()
 	defer c.creating.Unlock()
-	if c.keepFree > 0 && !c.makeRoom(key.Size) {
-		return nil, ErrNoRoom
+	if err := f.refs.entry.Take(f.key.Size); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
-	part, err := c.disk.create(key)
-	if !errors.Is(err, unix.ENOSPC) {
-		return part, err
-	}
-	if !c.makeRoom(key.Size) {
-		return nil, err
-	}
-	return c.disk.create(key)
-}
-
-// makeRoom makes room for a blob of a size on the disk, and reports whether there is any.
-func (c *Cache) makeRoom(size int64) bool {
-	free, err := c.disk.space()
-	return err == nil && c.evict(func() int64 { return size - free })
+	return c.disk.create(f.refs.entry, f.key.Size)
 }
 
 // receive writes a blob to part as it comes, and verifies it.
@@ -256,33 +237,18 @@ func (c *Cache) commit(f *download, part *os.File) error {
 	if err := c.disk.flush(part); err != nil {
 		return &diskError{err}
 	}
-	if err := c.adopt(f, part); err != nil {
+	if err := f.refs.entry.Keep(c.clock()); err != nil {
 		return &diskError{err}
-	}
-	if err := c.disk.sync(); err != nil {
-		c.log.Warn("image cache may have lost a blob after a power failure", "image", f.key.String(), "err", err)
-	}
-	c.full.Store(false)
-	c.log.Debug("image blob is cached", "image", f.key.String(), "bytes", f.key.Size)
-	return nil
-}
-
-// adopt gives part its final name and takes it among the files.
-func (c *Cache) adopt(f *download, part *os.File) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := os.Rename(part.Name(), c.disk.path(f.key.Digest)); err != nil {
-		return err
 	}
 	m, err := markOf(part)
 	if err != nil {
-		return err
+		return &diskError{err}
 	}
-	c.size -= f.key.Size // what was reserved becomes the file's own
-	c.insert(&file{
-		digest: f.key.Digest, size: f.key.Size, refs: f.refs,
-		proven: true, mark: m, touched: c.clock(),
-	})
+	c.mu.Lock()
+	c.insert(&file{entry: f.refs.entry, size: f.key.Size, proven: true, mark: m})
+	c.mu.Unlock()
+	c.full.Store(false)
+	c.log.Debug("image blob is cached", "image", f.key.String(), "bytes", f.key.Size)
 	return nil
 }
 

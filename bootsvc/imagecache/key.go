@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"regexp"
 	"strings"
+
+	"ingot/model"
 )
 
 // Key says which blob is wanted.
@@ -26,12 +27,10 @@ type identity struct {
 	size   int64
 }
 
-var digestPattern = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
-
 // check refuses what is no digest, for a file is named after it.
 func (k Key) check() error {
 	switch {
-	case !digestPattern.MatchString(k.Digest):
+	case !model.IsImageDigest(k.Digest):
 		return fmt.Errorf("image blob: digest %.200q is neither sha256:<64 hex digits> nor sha512:<128 hex digits> in lower case", k.Digest)
 	case k.Size <= 0:
 		return fmt.Errorf("image blob %s: its manifest gives it a size of %d bytes; it must have at least one", k.Digest, k.Size)
@@ -47,15 +46,6 @@ func (k Key) String() string {
 		return k.Digest
 	}
 	return k.From + "@" + k.Digest
-}
-
-// fileName returns the name of the file that holds the blob with a digest.
-func fileName(digest string) string { return strings.Replace(digest, ":", "-", 1) }
-
-// digestOf returns the digest that a file is named after.
-func digestOf(name string) (string, bool) {
-	digest := strings.Replace(name, "-", ":", 1)
-	return digest, digestPattern.MatchString(digest)
 }
 
 // sum is a hash under way.

@@ -17,7 +17,7 @@ func (c *Cache) Contents() []Content {
 	defer c.mu.Unlock()
 	all := make([]Content, 0, len(c.files)+len(c.downloads))
 	for _, f := range c.files {
-		all = append(all, Content{Digest: f.digest, Size: f.size, Fetched: f.size, Used: f.touched})
+		all = append(all, Content{Digest: f.entry.Digest, Size: f.size, Fetched: f.size, Used: f.entry.Used()})
 	}
 	for id, d := range c.downloads {
 		if c.files[id.digest] == nil {

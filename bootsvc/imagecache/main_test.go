@@ -7,6 +7,7 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/model/must"
 )
 
@@ -139,18 +141,59 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return nil }
 
+// settings are the options of a cache and of its folder.
+type settings struct {
+	Options
+	Path     string
+	MaxBytes int64
+	Pinned   func(digest string) bool
+}
+
+// openAt opens a cache in a folder of its own.
+func openAt(o settings) (*Cache, error) {
+	dir, err := cachedir.Open(cachedir.Options{Path: o.Path, MaxBytes: o.MaxBytes, Pinned: o.Pinned, Registerer: o.Registerer})
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	return Open(o.Options)
+}
+
 // newCache opens a cache that does not wait long.
-func newCache(t testing.TB, dir string, change ...func(*Options)) *Cache {
+func newCache(t testing.TB, path string, change ...func(*settings)) *Cache {
 	t.Helper()
-	o := Options{Dir: dir, Stall: 5 * time.Second, Registerer: prometheus.NewRegistry()}
+	o := settings{Path: path, Options: Options{Stall: 5 * time.Second, Registerer: prometheus.NewRegistry()}}
 	for _, f := range change {
 		f(&o)
 	}
-	c := must.Get(Open(o))(t)
+	c := must.Get(openAt(o))(t)
 	c.backoff = time.Millisecond
-	t.Cleanup(c.Close)
+	registries.Store(c, o.Registerer)
+	t.Cleanup(func() { shut(c) })
 	return c
 }
+
+// shut closes a cache and its folder.
+func shut(c *Cache) {
+	c.Close()
+	c.dir.Close()
+}
+
+// registries have the metrics of each cache.
+var registries sync.Map
+
+// taken compares how many bytes the cache takes on disk.
+func taken(t testing.TB, c *Cache, want float64) {
+	t.Helper()
+	registry, _ := registries.Load(c)
+	expected := fmt.Sprintf("# HELP ingot_image_cache_size_bytes Disk space used by cached images, including those in preparation.\n"+
+		"# TYPE ingot_image_cache_size_bytes gauge\ningot_image_cache_size_bytes %v\n", want)
+	if err := testutil.GatherAndCompare(registry.(prometheus.Gatherer), strings.NewReader(expected), "ingot_image_cache_size_bytes"); err != nil {
+		t.Error(err)
+	}
+}
+
+func pathOf(c *Cache, digest string) string { return c.dir.New(c.kind, digest).Path() }
 
 func get(t testing.TB, c *Cache, key Key, fetch Fetch) *Blob {
 	t.Helper()
@@ -201,7 +244,7 @@ func names(t testing.TB, dir string) []string {
 	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
-		if e.Name() != lockName {
+		if e.Name() != ".lock" {
 			names = append(names, e.Name())
 		}
 	}

@@ -10,11 +10,11 @@ import (
 // count.
 type metrics struct {
 	hits, misses, joins, bypasses prometheus.Counter
-	evictions, resumes, busy      prometheus.Counter
+	resumes, busy                 prometheus.Counter
 	fetched                       prometheus.Counter
 	failures                      *prometheus.CounterVec // by where the wrong bytes came from
 	fetches, wanted, done         prometheus.Gauge
-	size, limit, blobs            prometheus.Gauge
+	blobs                         prometheus.Gauge
 	durations                     *prometheus.HistogramVec // by result
 }
 
@@ -32,20 +32,17 @@ const (
 
 func newMetrics() metrics {
 	m := metrics{
-		hits:      counter("ingot_image_cache_hits_total", "Requests for image blobs that were complete on disk."),
-		misses:    counter("ingot_image_cache_misses_total", "Requests for image blobs that began a fetch from a registry."),
-		joins:     counter("ingot_image_cache_joins_total", "Requests for image blobs that joined a fetch in progress."),
-		bypasses:  counter("ingot_image_cache_bypasses_total", "Requests for image blobs that were streamed past the cache, because there was no room on disk."),
-		busy:      counter("ingot_image_cache_busy_total", "Requests for image blobs that were told to retry, because too many fetches were in progress."),
-		evictions: counter("ingot_image_cache_evictions_total", "Image blobs removed to make room."),
-		resumes:   counter("ingot_image_cache_resumes_total", "Fetches of image blobs that were interrupted and resumed."),
-		fetched:   counter("ingot_image_cache_fetched_bytes_total", "Bytes of image blobs fetched from registries."),
-		fetches:   gauge("ingot_image_cache_fetches", "Fetches of image blobs from registries in progress."),
-		wanted:    gauge("ingot_image_cache_fetches_wanted_bytes", "Size of the image blobs being fetched."),
-		done:      gauge("ingot_image_cache_fetches_done_bytes", "Bytes received of the image blobs being fetched."),
-		size:      gauge("ingot_image_cache_size_bytes", "Disk space used by image blobs, including what fetches in progress have reserved."),
-		limit:     gauge("ingot_image_cache_limit_bytes", "Disk space that image blobs may take; 0 = limited only by the disk."),
-		blobs:     gauge("ingot_image_cache_blobs", "Image blobs that are complete on disk."),
+		hits:     counter("ingot_image_cache_hits_total", "Requests for image blobs that were complete on disk."),
+		misses:   counter("ingot_image_cache_misses_total", "Requests for image blobs that began a fetch from a registry."),
+		joins:    counter("ingot_image_cache_joins_total", "Requests for image blobs that joined a fetch in progress."),
+		bypasses: counter("ingot_image_cache_bypasses_total", "Requests for image blobs that were streamed past the cache, because there was no room on disk."),
+		busy:     counter("ingot_image_cache_busy_total", "Requests for image blobs that got a retry response, because too many fetches were in progress."),
+		resumes:  counter("ingot_image_cache_resumes_total", "Fetches of image blobs that were interrupted and resumed."),
+		fetched:  counter("ingot_image_cache_fetched_bytes_total", "Bytes of image blobs fetched from registries."),
+		fetches:  gauge("ingot_image_cache_fetches", "Fetches of image blobs from registries in progress."),
+		wanted:   gauge("ingot_image_cache_fetches_wanted_bytes", "Size of the image blobs being fetched."),
+		done:     gauge("ingot_image_cache_fetches_done_bytes", "Bytes received of the image blobs being fetched."),
+		blobs:    gauge("ingot_image_cache_blobs", "Image blobs that are complete on disk."),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_image_cache_verify_failures_total",
 			Help: "Image blobs that did not match their digest, by source: registry or disk.",
@@ -68,8 +65,8 @@ func newMetrics() metrics {
 // register lets reg show the metrics; nil means nobody looks.
 func (m metrics) register(reg prometheus.Registerer) {
 	if reg != nil {
-		reg.MustRegister(m.hits, m.misses, m.joins, m.bypasses, m.busy, m.evictions, m.resumes, m.fetched,
-			m.fetches, m.wanted, m.done, m.size, m.limit, m.blobs, m.failures, m.durations)
+		reg.MustRegister(m.hits, m.misses, m.joins, m.bypasses, m.busy, m.resumes, m.fetched,
+			m.fetches, m.wanted, m.done, m.blobs, m.failures, m.durations)
 	}
 }
 

@@ -10,7 +10,6 @@ package metadata
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -36,19 +35,6 @@ const (
 	keyUserData   = "user-data"
 )
 
-// CheckStatic returns what is wrong with metadata that every server is told.
-func CheckStatic(static map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(static)) {
-		switch {
-		case key == "" || strings.ContainsAny(key, "/ \t\r\n"):
-			return fmt.Errorf("metadata key %q must be a word without slashes and spaces, for it is part of a path", key)
-		case reserved(key):
-			return fmt.Errorf("metadata key %q is reserved; choose another than %s and %s", key, keyServerName, keyUserData)
-		}
-	}
-	return nil
-}
-
 // reserved reports whether a key is not for metadata to use.
 func reserved(key string) bool { return key == keyServerName || key == keyUserData }
 
@@ -71,10 +57,7 @@ type Machines interface {
 
 // Options are what a handler needs.
 type Options struct {
-	Machines Machines
-	// Static is metadata that every server is told. What is known of the server itself
-	// goes before it. CheckStatic says what is allowed.
-	Static     map[string]string
+	Machines   Machines
 	Log        *slog.Logger          // nil = no log
 	Registerer prometheus.Registerer // nil = no metrics
 	Clock      func() time.Time      // nil = time.Now
@@ -83,7 +66,6 @@ type Options struct {
 // service answers servers.
 type service struct {
 	machines Machines
-	static   map[string]string
 	tokens   tokens
 	answers  *answers
 	log      *slog.Logger
@@ -95,7 +77,7 @@ type service struct {
 // EC2 gives tokens.
 func NewHandler(o Options) http.Handler {
 	s := &service{
-		machines: o.Machines, static: o.Static, tokens: newTokens(), answers: newAnswers(), log: o.Log, clock: o.Clock,
+		machines: o.Machines, tokens: newTokens(), answers: newAnswers(), log: o.Log, clock: o.Clock,
 		requests: newRequests(o.Registerer),
 	}
 	if s.log == nil {
@@ -233,16 +215,14 @@ func notAllowed(allowed, why string) answer {
 	return a
 }
 
-// machineAt returns the bound server that has an address, with all metadata that it is
-// told: static, over it its own, without the reserved keys.
+// machineAt returns the bound server that has an address, with its metadata,
+// without the reserved keys.
 func (s *service) machineAt(a netip.Addr) (Machine, bool) {
 	m, ok := s.machines.At(a)
 	if !ok {
 		return Machine{}, false
 	}
-	all := make(map[string]string, len(s.static)+len(m.Metadata))
-	maps.Copy(all, s.static)
-	maps.Copy(all, m.Metadata)
+	all := maps.Clone(m.Metadata)
 	maps.DeleteFunc(all, func(key, _ string) bool { return reserved(key) })
 	m.Metadata = all
 	if m.UserDataWrong != "" {

@@ -192,50 +192,6 @@ func TestALinkLocalAddressIsThatOfItsLink(t *testing.T) {
 	}
 }
 
-func TestStaticMetadata(t *testing.T) {
-	handler := NewHandler(Options{Machines: servers, Static: map[string]string{
-		"region": "eu", "rack": "none", "server-name": "spoofed", "user-data": "spoofed",
-	}})
-	for name, tc := range map[string]struct{ from, path, want string }{
-		"is told to every server":              {"10.0.0.8:1", "/v1/region", "eu"},
-		"is among all that is told":            {"10.0.0.8:1", "/v1/", `{"rack":"none","region":"eu","server-name":"s8"}` + "\n"},
-		"goes behind what a server's own says": {"10.0.0.7:1", "/v1/rack", "7"},
-		"is told in EC2's form":                {"10.0.0.8:1", "/latest/meta-data/region", "eu"},
-		"is told in NoCloud's form": {
-			from: "10.0.0.8:1", path: "/nocloud/meta-data",
-			want: `{"hostname":"s8","instance-id":"s8","local-hostname":"s8","rack":"none","region":"eu"}` + "\n",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodGet, "http://metadata"+tc.path, nil)
-			r.RemoteAddr = tc.from
-			r.Header.Set("Metadata-Flavor", Flavor)
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, r)
-			if w.Code != http.StatusOK || w.Body.String() != tc.want {
-				t.Errorf("answered %d %q, want %q", w.Code, w.Body.String(), tc.want)
-			}
-		})
-	}
-}
-
-func TestCheckStatic(t *testing.T) {
-	for name, tc := range map[string]struct{ key, want string }{
-		"a word":                 {key: "region"},
-		"no key":                 {"", `metadata key "" must be a word`},
-		"a slash":                {"a/b", `metadata key "a/b" must be a word`},
-		"the server's name":      {"server-name", `metadata key "server-name" is reserved`},
-		"the server's user data": {"user-data", `metadata key "user-data" is reserved`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := CheckStatic(map[string]string{tc.key: "x"})
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
-	}
-}
-
 func TestAHeadHasNoBodyButItsLength(t *testing.T) {
 	r := httptest.NewRequest(http.MethodHead, "http://metadata/latest/user-data", nil)
 	r.RemoteAddr = "10.0.0.7:1"

@@ -104,7 +104,7 @@ func uefiLoader(kind LoaderKind, suffix, folder string) loaderFile {
 	return loaderFile{[]LoaderKind{kind}, name, []string{name, folder + "/" + string(kind) + ".efi"}}
 }
 
-// platforms are all platforms, by the architecture of the machines (boot.architectures).
+// platforms are all platforms, by the architecture of the machines.
 var platforms = []struct {
 	machine string
 	*platform

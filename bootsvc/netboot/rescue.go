@@ -8,7 +8,7 @@ import (
 )
 
 // Rescue says which machines without a boot ticket are led to the rescue script, an iPXE
-// script of the operator's. Nil leads none.
+// script of the operator's: those that are not servers of Ingot. Nil leads none.
 type Rescue struct {
 	// Known reports whether all servers are known by now. Until then each of them would be
 	// taken for a stranger, and nobody is led to the script.
@@ -16,9 +16,6 @@ type Rescue struct {
 	// Named reports whether Git names a server with a UUID or a MAC address, be it known
 	// besides or not.
 	Named func(id string) bool
-	// Available reports whether a server is one on which nothing is installed, and which
-	// nobody waits for. Nil leads only strangers to the script.
-	Available func(model.ServerName) bool
 }
 
 // Stranger reports whether a machine with these UUIDs and MAC addresses, which is no known
@@ -27,19 +24,8 @@ func (r *Rescue) Stranger(ids ...string) bool {
 	return r != nil && r.Known() && !slices.ContainsFunc(ids, r.Named)
 }
 
-// Server reports whether a known server is led to the rescue script. One with a ticket
-// never is, and neither is one that has something on its disk, which has to come up from
-// there.
-func (r *Rescue) Server(o model.TicketHolder) bool {
-	if r == nil || r.Available == nil || o.Ticket.Open() || o.Ticket.MayBoot(o.Progress) {
-		return false
-	}
-	return r.Known() && r.Available(o.Server)
-}
-
-// RescueFile names the boot file that c, which may be a known server, is told on its way to
-// the rescue script.
-func (s Site) RescueFile(c Client, server model.ServerName, l *Loaders) (Answer, bool) {
+// RescueFile returns the boot file that leads c to the rescue script.
+func (s Site) RescueFile(c Client, l *Loaders) (Answer, bool) {
 	var a Answer
 	switch c.Kind {
 	case KindNone, KindProbe:
@@ -47,7 +33,7 @@ func (s Site) RescueFile(c Client, server model.ServerName, l *Loaders) (Answer,
 	case KindIPXE:
 		a = Answer{File: s.HTTP + "/ipxe/", HTTP: true, VendorClass: v4Only(c, pxeClient)}
 	case KindHTTP, KindPXE:
-		a = s.loader(c, server, l)
+		a = s.loader(c, "", l)
 	}
 	return s.fitting(c, a)
 }

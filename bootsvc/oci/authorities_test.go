@@ -34,9 +34,9 @@ func TestTLSOnThisMachine(t *testing.T) {
 		o    Options
 		want string // part of the error, "" = the image comes
 	}{
-		"named, and trusted":     {o: Options{TLSHere: []string{at}, CAFile: file}},
-		"named, and not trusted": {o: Options{TLSHere: []string{at}}, want: "certificate"},
-		"not named":              {o: Options{CAFile: file, AllowedRegistries: []string{at}}, want: "if it wants TLS, take it out of boot.insecureRegistries"},
+		"named, and trusted":     {o: Options{Registries: listed(false, at), CAFile: file}},
+		"named, and not trusted": {o: Options{Registries: listed(false, at)}, want: "certificate"},
+		"named as one without":   {o: Options{CAFile: file, Registries: listed(true, at)}, want: "if it wants TLS, list it in boot.registries without plain: true"},
 	} {
 		_, err := newImages(t, tt.o).Resolve(t.Context(), at+"/os:1", "amd64")
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
@@ -44,7 +44,7 @@ func TestTLSOnThisMachine(t *testing.T) {
 		}
 	}
 
-	images := newImages(t, Options{TLSHere: []string{at}, CAFile: file})
+	images := newImages(t, Options{Registries: listed(false, at), CAFile: file})
 	resolve := func(tag string) error { // another one each time, or what it meant last is as good
 		_, err := images.Resolve(t.Context(), at+"/os:"+tag, "amd64")
 		return err

@@ -26,7 +26,7 @@ const dockerHubHost = "registry-1.docker.io"
 
 // get asks a registry for something of r's repository (distribution specification v1.1,
 // "Pull"). The answer is 200, or 206 when header asks for a part.
-func (i *Images) get(ctx context.Context, r Reference, path string, header http.Header) (*http.Response, error) {
+func (i *Images) get(ctx context.Context, r model.ImageReference, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(withLocal(ctx, r.Registry), http.MethodGet, i.base(r).JoinPath(path).String(), nil)
 	if err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func (i *Images) get(ctx context.Context, r Reference, path string, header http.
 }
 
 // base returns the URL that all of r's repository is under.
-func (i *Images) base(r Reference) *url.URL {
+func (i *Images) base(r model.ImageReference) *url.URL {
 	u := &url.URL{Scheme: "https", Host: r.Registry, Path: "/v2/" + r.Repository}
-	if u.Host == dockerHub {
+	if u.Host == model.DockerHub {
 		u.Host = dockerHubHost
 	}
 	if i.plain(r.Registry) {
@@ -79,7 +79,7 @@ func errorKind(body []byte) string {
 }
 
 // manifest fetches the manifest at a tag or digest and verifies it.
-func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest, string, error) {
+func (i *Images) manifest(ctx context.Context, r model.ImageReference, at string) (manifest, string, error) {
 	if r.Layout != "" {
 		return i.layouts.manifest(r, at)
 	}
@@ -88,7 +88,7 @@ func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest
 		return manifest{}, "", err
 	}
 	defer resp.Body.Close()
-	if !ValidDigest(at) && resp.Request.URL.Scheme == "http" && !i.plain(r.Registry) {
+	if !model.IsImageDigest(at) && resp.Request.URL.Scheme == "http" && !i.plain(r.Registry) {
 		return manifest{}, "", invalid("the registry leads to a place without TLS for what a tag means, which nothing would vouch for")
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
@@ -110,13 +110,13 @@ func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest
 // else the one that the registry gives to what a tag means. Either must be right.
 func manifestDigest(raw []byte, at, told string) (string, error) {
 	sum := digest.Digest(at)
-	if !ValidDigest(at) {
+	if !model.IsImageDigest(at) {
 		sum = digest.Digest(told)
 	}
 	if sum == "" {
 		return digest.FromBytes(raw).String(), nil
 	}
-	if !ValidDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
+	if !model.IsImageDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
 		return "", invalid("the registry sent a manifest that does not have its digest %s", syntax.Printable(sum.String()))
 	}
 	return sum.String(), nil
@@ -124,7 +124,7 @@ func manifestDigest(raw []byte, at, told string) (string, error) {
 
 // openAt starts to fetch a layer from offset on. The bytes are not verified yet. It returns imagecache.ErrNoOffset when
 // the registry does not serve parts.
-func (i *Images) openAt(ctx context.Context, r Reference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
+func (i *Images) openAt(ctx context.Context, r model.ImageReference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
 	if r.Layout != "" {
 		return i.layouts.openAt(r, layer, offset)
 	}

@@ -229,7 +229,7 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{})
 			host := front(t, reg, tc.wrap)
-			r := Reference{Registry: host, Repository: "os", Digest: d.Digest}
+			r := model.ImageReference{Registry: host, Repository: "os", Digest: d.Digest}
 			body, err := images.Fetch(r, &model.Layer{Digest: d.Digest, Size: d.Size})(t.Context(), tc.offset)
 			if err != nil {
 				if !strings.Contains(err.Error(), tc.want) {
@@ -398,18 +398,18 @@ func TestPlainHTTP(t *testing.T) {
 		"one that has a private token server": {list: []string{"10.0.0.6:5000"}, ref: "10.0.0.6:5000/os:1"},
 		"one that is not on the list": {
 			ref:  "registry.example:5000/os:1",
-			want: "answers without TLS: list it in boot.insecureRegistries",
+			want: "answers without TLS: list it in boot.registries",
 		},
 		"another port of one on the list": {
 			list: []string{"registry.example"}, ref: "registry.example:5000/os:1",
-			want: "answers without TLS",
+			want: "boot.registries has registry.example",
 		},
 		"one on the list that wants TLS": {
-			list: []string{"registry.example:5001"}, ref: "registry.example:5001/os:1", want: "take it out of boot.insecureRegistries",
+			list: []string{"registry.example:5001"}, ref: "registry.example:5001/os:1", want: "without plain: true",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, Options{PlainHTTP: tc.list, CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})
+			images := newImages(t, Options{Registries: listed(true, tc.list...), CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})
 			remote(t, images, nil, map[string]string{
 				"registry.example:5000": open, "registry.example:5001": byTLS.Listener.Addr().String(),
 				"10.0.0.6:5000": gated, "10.0.0.7:80": tokens,
@@ -420,8 +420,8 @@ func TestPlainHTTP(t *testing.T) {
 			}
 		})
 	}
-	_, err := New(Options{PlainHTTP: []string{"http://registry.example"}})
-	if err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
+	_, err := New(Options{Registries: listed(true, "http://registry.example")})
+	if err == nil || !strings.HasPrefix(err.Error(), "boot.registries: ") {
 		t.Errorf("a list with a URL: %v", err)
 	}
 }
@@ -474,7 +474,7 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 			}
 		})
 	}
-	barred := newImages(t, Options{AllowedRegistries: []string{"ghcr.io"}, Pinned: before})
+	barred := newImages(t, Options{Registries: listed(false, "ghcr.io"), Pinned: before})
 	if _, err := barred.Resolve(t.Context(), host+"/os:before", "amd64"); err == nil {
 		t.Error("I08: a registry that is no longer allowed is booted from what was before")
 	}

@@ -9,12 +9,14 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"ingot/bootsvc/internal/syntax"
+	"ingot/model"
 )
 
 // maxCredentials bounds the size of a docker config.json in bytes.
@@ -59,9 +61,9 @@ func CheckCredentials(path string) error {
 
 // lookup returns the credential for r: that of its repository, else of the nearest path
 // above it that has one, else of its registry. It is anonymous when there is none.
-func (f credentialsFile) lookup(ctx context.Context, r Reference) (auth.Credential, error) {
+func (f credentialsFile) lookup(ctx context.Context, r model.ImageReference) (auth.Credential, error) {
 	if f.path == "" && f.helper != nil {
-		if r.Registry == dockerHub {
+		if r.Registry == model.DockerHub {
 			return f.helper(ctx, dockerHubHost)
 		}
 		return f.helper(ctx, r.Registry)
@@ -74,7 +76,7 @@ func (f credentialsFile) lookup(ctx context.Context, r Reference) (auth.Credenti
 		return auth.EmptyCredential, err
 	}
 	entries := config.entries()
-	for name, above := r.Name(), true; above; name, _, above = cutLast(name, '/') {
+	for name := r.Name(); name != "."; name = path.Dir(name) {
 		if entry, ok := entries[name]; ok {
 			return f.decode(name, entry)
 		}
@@ -138,7 +140,7 @@ func credentialName(key string) (string, bool) {
 		rest = key
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	registry, err := normalRegistry(host)
+	registry, err := model.ParseRegistry(host)
 	path = strings.Trim(path, "/")
 	if isURL || path == "" || path == "v1" || path == "v2" {
 		return registry, err == nil
@@ -174,7 +176,7 @@ func (f credentialsFile) name() string {
 }
 
 // lacks says for people that there is no credential for r.
-func (f credentialsFile) lacks(r Reference) string {
+func (f credentialsFile) lacks(r model.ImageReference) string {
 	if f.path == "" && f.helper == nil {
 		return "boot.credentialsFile is not set"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
+	"ingot/model"
 	"ingot/model/must"
 )
 
@@ -81,7 +82,7 @@ func TestCredentialsOfARepository(t *testing.T) {
 		"a file without any": {file: `{}`, ref: "ghcr.io/a", want: ":,,"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			r := must.Get(ParseReference(tc.ref))(t)
+			r := must.Get(model.ParseImageReference(tc.ref))(t)
 			c := must.Get(credentialsFile{path: writeFile(t, tc.file)}.lookup(t.Context(), r))(t)
 			got := c.Username + ":" + c.Password + "," + c.RefreshToken + "," + c.AccessToken
 			if got != tc.want {
@@ -126,7 +127,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = images.login.credentials.lookup(t.Context(), Reference{Registry: "ghcr.io", Repository: "a"})
+				_, err = images.login.credentials.lookup(t.Context(), model.ImageReference{Registry: "ghcr.io", Repository: "a"})
 				want = tc.late
 			}
 			if err == nil || !strings.Contains(err.Error(), want) ||
@@ -143,11 +144,11 @@ func TestAPersonsCredentialsComeFromDockerLogin(t *testing.T) {
 		asked = registry
 		return auth.Credential{Username: "ann"}, nil
 	}}
-	c, err := f.lookup(t.Context(), Reference{Registry: "ghcr.io", Repository: "a"})
+	c, err := f.lookup(t.Context(), model.ImageReference{Registry: "ghcr.io", Repository: "a"})
 	if err != nil || c.Username != "ann" || asked != "ghcr.io" {
 		t.Errorf("got %v, %v of %q", c, err, asked)
 	}
-	if got := f.lacks(Reference{Registry: "ghcr.io"}); got != "docker login has none for ghcr.io" {
+	if got := f.lacks(model.ImageReference{Registry: "ghcr.io"}); got != "docker login has none for ghcr.io" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -123,14 +123,14 @@ func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
 	}))
 	defer here.Close()
 	host := strings.TrimPrefix(here.URL, "http://")
-	named := newImages(t, Options{AllowedRegistries: []string{host}})
+	named := newImages(t, Options{Registries: listed(true, host)})
 	for title, tc := range map[string]struct {
 		images  *Images
 		url     string
 		refused error
 	}{
 		"this machine, which the configuration names": {named, here.URL, nil},
-		"this machine, which it does not name":        {newImages(t, Options{AllowedRegistries: []string{"ghcr.io"}}), here.URL, errInside},
+		"this machine, which it does not name":        {newImages(t, Options{Registries: listed(false, "ghcr.io")}), here.URL, errInside},
 		"a redirect within this machine":              {named, here.URL + "/?to=" + here.URL, nil},
 		"a redirect to a metadata address":            {named, here.URL + "/?to=http://169.254.169.254/", errForbiddenAddress},
 		"a metadata address":                          {named, "http://169.254.169.254/latest", errForbiddenAddress},

@@ -30,7 +30,7 @@ const (
 	// errInside is returned for addresses where no registry is but those that the
 	// configuration names.
 	errInside addressError = "the address is this machine's or of the BMCs' networks, where no image is looked for: " +
-		"if it is a registry, boot.allowedRegistries must name it with its port"
+		"if it is a registry, boot.registries must list it with its port"
 )
 
 // forbidden reports whether nothing may ever be fetched from addr.
@@ -58,13 +58,13 @@ type egress struct {
 	// inside reports whether an address belongs to BMCs; nil = none does.
 	inside func(netip.Addr) bool
 	named  []string // registries in their normal spelling
-	here   []string // those of them that may be on this machine by any name
+	here   []string // those that use TLS, which may be on this machine by any name
 	open   bool     // all are as if named
 }
 
 // names reports whether the configuration names the registry at host:port.
 func (f egress) names(address string) bool {
-	registry, err := normalRegistry(address)
+	registry, err := model.ParseRegistry(address)
 	// One that is spoken to without TLS may be written without its port, too.
 	return f.open || err == nil && (slices.Contains(f.named, registry) || slices.Contains(f.named, strings.TrimSuffix(registry, ":80")))
 }
@@ -72,7 +72,7 @@ func (f egress) names(address string) bool {
 // isHere reports whether the configuration says of the registry at host:port that it is on
 // this machine.
 func (f egress) isHere(address string) bool {
-	registry, err := normalRegistry(address)
+	registry, err := model.ParseRegistry(address)
 	return err == nil && slices.Contains(f.here, registry)
 }
 
@@ -183,7 +183,7 @@ func checkResolved(resolved string, local bool) error {
 
 // Client returns a client for files on web servers. It goes where images may come from, as
 // registries' does, with the same authorities: to no link-local, metadata or BMC address, and to
-// this machine only if the URL that is asked for says so and boot.allowedRegistries names it. Which
+// this machine only if the URL that is asked for says so and boot.registries lists it. Which
 // other hosts are asked is not bounded by that list, and no credentials are sent. It ends no
 // request by itself.
 func (i *Images) Client() *http.Client {
@@ -206,3 +206,11 @@ func (u urlTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // OnThisMachine reports whether a registry, host or host:port, is written as this machine
 // itself, and so is spoken to without TLS.
 func OnThisMachine(registry string) bool { return loopbackHost(hostname(registry)) }
+
+// hostname returns a registry's host without port and brackets.
+func hostname(registry string) string {
+	if h, _, err := net.SplitHostPort(registry); err == nil {
+		return h
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(registry, "["), "]")
+}

@@ -55,11 +55,11 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 	defer server.Close()
 	at := strings.TrimPrefix(server.URL, "http://")
 	_, port, _ := net.SplitHostPort(at)
-	images := newImages(t, Options{Inside: func(netip.Addr) bool { return false }, PlainHTTP: []string{"localhost:" + port}})
+	images := newImages(t, Options{Inside: func(netip.Addr) bool { return false }, Timeout: 5 * time.Second})
 	for _, ref := range []string{at + "/os:1", "localhost:" + port + "/os:1"} {
 		_, err := images.Resolve(t.Context(), ref, "amd64")
 		var e *Error
-		if !errors.As(err, &e) || e.Reason != model.ReasonRegistryNotAllowed || !strings.Contains(e.Message, "boot.allowedRegistries") {
+		if !errors.As(err, &e) || e.Reason != model.ReasonRegistryNotAllowed || !strings.Contains(e.Message, "boot.registries") {
 			t.Errorf("%s: got %v", ref, err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 		t.Errorf("it was asked %d times", n)
 	}
 	for what, o := range map[string]Options{
-		"in the list":                    {AllowedRegistries: []string{at}},
+		"in the list":                    {Registries: listed(true, at)},
 		"by the configuration's own use": {Own: []string{at + "/probe:1"}, Inside: func(netip.Addr) bool { return false }},
 	} {
 		_, err := newImages(t, o).Resolve(t.Context(), at+"/os:1", "amd64")

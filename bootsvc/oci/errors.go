@@ -86,7 +86,7 @@ func (e *statusError) explain() (reason, message string) {
 		return model.ReasonNotFound, "the registry has no such repository, tag or digest"
 	case http.StatusBadRequest:
 		if e.plain {
-			return model.ReasonRegistryUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
+			return model.ReasonRegistryUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, list it in boot.registries without plain: true", e)
 		}
 	}
 	return model.ReasonRegistryUnreachable, e.Error()
@@ -102,7 +102,7 @@ func unreachable(who string, err error) *Error {
 	case errors.Is(err, errInside):
 		e.Reason, e.Message = model.ReasonRegistryNotAllowed, who+": "+errInside.Error()
 	case errors.Is(err, http.ErrSchemeMismatch):
-		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
+		e.Message = who + " answers without TLS: list it in boot.registries with plain: true, if the network on the way to it can be trusted"
 	case errors.As(err, &link):
 		e.Message = who + " cannot be reached: " + withoutURLs(link.Err)
 	default:
@@ -145,13 +145,13 @@ func isRegistry(h http.Header, body []byte) bool {
 }
 
 // named reports whether the configuration names a registry, or the folder of a layout.
-func (i *Images) named(r Reference) bool {
-	return i.egress.open || r.Layout != "" || slices.Contains(i.egress.named, r.Registry) || slices.Contains(i.plainHTTP, r.Registry)
+func (i *Images) named(r model.ImageReference) bool {
+	return i.egress.open || r.Layout != "" || slices.Contains(i.egress.named, r.Registry)
 }
 
 // told is what of an error the author of a reference is told. The log has all of it.
 func (i *Images) told(ref string, e *Error) *Error {
-	r, err := ParseReference(ref)
+	r, err := model.ParseImageReference(ref)
 	if err != nil || i.named(r) {
 		return e
 	}

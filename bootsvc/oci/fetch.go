@@ -13,13 +13,13 @@ import (
 // it waits for its registry. Its error wraps imagecache.ErrNoRoom when layers will
 // have to be streamed, which does not keep a server from booting.
 func (i *Images) Prefetch(ctx context.Context, cache *imagecache.Cache, img model.PinnedImage) error {
-	refs := make(map[imagecache.Key]Reference)
+	refs := make(map[imagecache.Key]model.ImageReference)
 	var keys []imagecache.Key
 	for _, layer := range Layers(&img) {
 		if layer == nil {
 			continue
 		}
-		ref, err := ParseReference(img.Repository + "@" + layer.Digest)
+		ref, err := model.ParseImageReference(img.Repository + "@" + layer.Digest)
 		if err != nil {
 			return err
 		}
@@ -33,12 +33,12 @@ func (i *Images) Prefetch(ctx context.Context, cache *imagecache.Cache, img mode
 }
 
 // CacheKey returns what a layer is kept under in the cache.
-func CacheKey(ref Reference, layer *model.Layer) imagecache.Key {
+func CacheKey(ref model.ImageReference, layer *model.Layer) imagecache.Key {
 	return imagecache.Key{Digest: layer.Digest, Size: layer.Size, From: ref.Name()}
 }
 
 // Fetch returns how the cache fetches a layer.
-func (i *Images) Fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
+func (i *Images) Fetch(ref model.ImageReference, layer *model.Layer) imagecache.Fetch {
 	return func(ctx context.Context, offset int64) (io.ReadCloser, error) {
 		body, err := i.openAt(ctx, ref, layer, offset)
 		if err != nil && !errors.Is(err, imagecache.ErrNoOffset) {
@@ -50,7 +50,7 @@ func (i *Images) Fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
 
 // Looks lets check look at a layer as the cache has it, or fetches it.
 func (i *Images) Looks(ctx context.Context, cache *imagecache.Cache, repository string, layer *model.Layer, check func(io.ReaderAt) bool) (bool, error) {
-	ref, err := ParseReference(repository + "@" + layer.Digest)
+	ref, err := model.ParseImageReference(repository + "@" + layer.Digest)
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/syntax"
@@ -21,20 +23,14 @@ import (
 // outside is opened: links that lead out of them are not followed.
 type layouts struct{ dirs []string }
 
-// errLacksFile is returned for a layout that lacks a file which every layout has.
-var errLacksFile = errors.New("the layout has no such file")
-
-// errOutside is returned for a layout that lies in none of the folders.
-var errOutside = errors.New("it lies in none of the folders of boot.imageDirs")
-
 // manifest reads the manifest at a tag or digest and verifies it. Without either it is
 // the only image of the layout, the one that is tagged latest, or the layout's own index.
-func (l layouts) manifest(r Reference, at string) (manifest, string, error) {
+func (l layouts) manifest(r model.ImageReference, at string) (manifest, string, error) {
 	if err := l.checkVersion(r); err != nil {
 		return manifest{}, "", err
 	}
 	mediaType := ""
-	if !ValidDigest(at) {
+	if !model.IsImageDigest(at) {
 		index, err := l.index(r)
 		if err != nil {
 			return manifest{}, "", err
@@ -59,41 +55,35 @@ func (l layouts) manifest(r Reference, at string) (manifest, string, error) {
 	return m, at, err
 }
 
-// checkVersion refuses what is no layout, or one of a version that is not known.
-func (l layouts) checkVersion(r Reference) error {
-	const file = "oci-layout"
-	raw, err := l.read(r, file)
-	if errors.Is(err, errLacksFile) {
-		return invalid("%s is no OCI image layout: it has no file %s", r.Layout, file)
-	}
+// checkVersion refuses layouts of an unknown version.
+func (l layouts) checkVersion(r model.ImageReference) error {
+	raw, err := l.read(r, ocispec.ImageLayoutFile)
 	if err != nil {
 		return err
 	}
-	if version := layoutVersion(raw); version != "1.0.0" {
-		return invalid("%s is an OCI image layout of version %q; 1.0.0 is known", r.Layout, syntax.Printable(version))
+	var layout ocispec.ImageLayout
+	_ = json.Unmarshal(raw, &layout) // then it has no version
+	if layout.Version != ocispec.ImageLayoutVersion {
+		return invalid("%s is an OCI image layout of version %q; %s is known", r.Layout, syntax.Printable(layout.Version), ocispec.ImageLayoutVersion)
 	}
 	return nil
 }
 
 // index reads the index of a layout.
-func (l layouts) index(r Reference) (manifest, error) {
-	const file = "index.json"
-	raw, err := l.read(r, file)
-	if errors.Is(err, errLacksFile) {
-		return manifest{}, invalid("%s is no OCI image layout: it has no file %s", r.Layout, file)
-	}
+func (l layouts) index(r model.ImageReference) (manifest, error) {
+	raw, err := l.read(r, ocispec.ImageIndexFile)
 	if err != nil {
 		return manifest{}, err
 	}
 	m, err := parseManifest(raw, mediaOCIIndex)
 	if err == nil && !m.index() {
-		return manifest{}, invalid("%s of the layout %s is no image index", file, r.Layout)
+		return manifest{}, invalid("%s of the layout %s is not an image index", ocispec.ImageIndexFile, r.Layout)
 	}
 	return m, err
 }
 
 // read reads a file of a layout that is as large as manifests may be.
-func (l layouts) read(r Reference, name string) ([]byte, error) {
+func (l layouts) read(r model.ImageReference, name string) ([]byte, error) {
 	part, err := l.open(r, name)
 	if err != nil {
 		return nil, err
@@ -107,7 +97,7 @@ func (l layouts) read(r Reference, name string) ([]byte, error) {
 }
 
 // openAt opens a layer from offset on. The bytes are not verified yet.
-func (l layouts) openAt(r Reference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
+func (l layouts) openAt(r model.ImageReference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
 	part, err := l.open(r, blobPath(layer.Digest))
 	if err != nil {
 		return nil, err
@@ -129,25 +119,38 @@ type layoutPart struct {
 // Close implements io.Closer.
 func (p layoutPart) Close() error { return p.file.Close() }
 
-// open opens a file of the layout that r names. The error is errLacksFile when the layout
-// lacks it, unless it is a blob.
-func (l layouts) open(r Reference, name string) (layoutPart, error) {
-	file, info, err := l.openFile(r, "")
-	if err != nil {
-		return layoutPart{}, missing(r, err)
+// open opens a file of the layout that r names. Nothing outside the folders is opened, and nothing waits: a named pipe
+// is opened as well, and refused by its mode.
+func (l layouts) open(r model.ImageReference, name string) (layoutPart, error) {
+	dir, inside, ok := l.within(r.Layout)
+	if !ok {
+		return layoutPart{}, &Error{Reason: model.ReasonRegistryNotAllowed, Message: r.Layout + ": it lies in none of the folders of boot.imageDirs"}
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil { // a file system that is not mounted, perhaps
+		return layoutPart{}, unreadable(r, err)
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	file, info, err := openIn(root, inside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return layoutPart{}, &Error{Reason: model.ReasonNotFound, Message: fmt.Sprintf("there is no folder or file %s", r.Layout), Err: err}
+	}
+	if err != nil {
+		return layoutPart{}, unreadable(r, err)
+	}
+	var section *io.SectionReader
 	if info.IsDir() {
 		file.Close()
-		if file, info, err = l.openFile(r, name); err != nil {
+		if file, info, err = openIn(root, filepath.Join(inside, name)); err != nil {
 			return layoutPart{}, lacks(r, name, err)
 		}
+		section = io.NewSectionReader(file, 0, info.Size())
 		if !info.Mode().IsRegular() {
-			file.Close()
-			return layoutPart{}, invalid("%s of the layout %s is no regular file", name, r.Layout)
+			err = invalid("%s of the layout %s is not a regular file", name, r.Layout)
 		}
-		return layoutPart{io.NewSectionReader(file, 0, info.Size()), file}, nil
+	} else {
+		section, err = archived(file, info, name)
 	}
-	section, err := archived(file, info, name)
 	if err != nil {
 		file.Close()
 		return layoutPart{}, lacks(r, name, err)
@@ -155,28 +158,16 @@ func (l layouts) open(r Reference, name string) (layoutPart, error) {
 	return layoutPart{section, file}, nil
 }
 
-// openFile opens the layout that r names, or a file of it. Nothing is waited for: a named
-// pipe is opened as well, and refused by its mode.
-func (l layouts) openFile(r Reference, name string) (*os.File, fs.FileInfo, error) {
-	dir, inside, ok := l.within(r.Layout)
-	if !ok {
-		return nil, nil, errOutside
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, nil, &rootError{err}
-	}
-	defer func() { _ = root.Close() }() // it was only read
-	file, err := root.OpenFile(filepath.Join(inside, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()
-		return nil, nil, err
 	}
-	return file, info, nil
+	return file, info, err
 }
 
 // within returns the folder of dirs that path lies in, and where it is there.
@@ -190,43 +181,20 @@ func (l layouts) within(path string) (dir, inside string, ok bool) {
 	return "", "", false
 }
 
-// rootError says that one of the folders of images cannot be opened: a file system that
-// is not mounted, perhaps.
-type rootError struct{ error }
-
-// Unwrap returns the error itself.
-func (e *rootError) Unwrap() error { return e.error }
-
-// missing says for people why a layout cannot be opened.
-func missing(r Reference, err error) error {
-	switch {
-	case errors.Is(err, errOutside):
-		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf("%s: %v", r.Layout, err), Err: err}
-	case errors.Is(err, fs.ErrNotExist) && !isRoot(err):
-		return &Error{Reason: model.ReasonNotFound, Message: fmt.Sprintf("there is no folder or file %s", r.Layout), Err: err}
-	}
-	return unreadable(r, err)
-}
-
 // lacks says for people why a file of a layout cannot be opened.
-func lacks(r Reference, name string, err error) error {
+func lacks(r model.ImageReference, name string, err error) error {
 	sum, isBlob := strings.CutPrefix(name, "blobs/")
 	switch {
-	case !errors.Is(err, fs.ErrNotExist) || isRoot(err):
+	case !errors.Is(err, fs.ErrNotExist):
 		return unreadable(r, err)
 	case isBlob:
 		return &Error{Reason: model.ReasonNotFound, Message: fmt.Sprintf("the layout %s has no %s", r.Layout, strings.Replace(sum, "/", ":", 1)), Err: err}
 	}
-	return errLacksFile
-}
-
-func isRoot(err error) bool {
-	var e *rootError
-	return errors.As(err, &e)
+	return invalid("%s is not an OCI image layout: it has no file %s", r.Layout, name)
 }
 
 // unreadable says for people that a layout is there and cannot be read at present.
-func unreadable(r Reference, err error) error {
+func unreadable(r model.ImageReference, err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {
 		return err

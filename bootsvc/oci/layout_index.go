@@ -2,7 +2,6 @@ package oci
 
 import (
 	"archive/tar"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -19,13 +18,6 @@ import (
 
 // maxArchived is how many files an archive of a layout may have.
 const maxArchived = 10_000
-
-// layoutVersion returns the version of a layout by its file oci-layout.
-func layoutVersion(raw []byte) string {
-	var l ocispec.ImageLayout
-	_ = json.Unmarshal(raw, &l) // then it has no version
-	return l.Version
-}
 
 // named returns the entry of a layout's index that has a tag. Without one it is the only
 // entry, the only one that has a tag, the one that is tagged latest, or else the whole index.

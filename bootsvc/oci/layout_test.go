@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
@@ -104,7 +105,7 @@ func TestResolveLayout(t *testing.T) {
 	lone.index(lone.wholeImage("untagged"), tagged(kept, "v1"))
 	lone.writeTo(t, filepath.Join(dir, "lone"))
 
-	images := newImages(t, Options{ImageDirs: []string{"/nonexistent", dir}, AllowedRegistries: []string{"registry.example.com"}})
+	images := newImages(t, Options{ImageDirs: []string{"/nonexistent", dir}, Registries: listed(false, "registry.example.com")})
 	for title, tc := range map[string]struct {
 		ref, arch, name, digest string
 	}{
@@ -130,10 +131,10 @@ func TestResolveLayout(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if !ValidName(got.Repository) {
+			if !model.IsImageName(got.Repository) {
 				t.Errorf("repository %q cannot stand in a script", got.Repository)
 			}
-			pinned := must.Get(ParseReference(got.Repository + "@" + got.Kernel.Digest))(t)
+			pinned := must.Get(model.ParseImageReference(got.Repository + "@" + got.Kernel.Digest))(t)
 			body := must.Get(images.Fetch(pinned, got.Kernel)(t.Context(), 2))(t)
 			defer body.Close()
 			if content, err := io.ReadAll(body); err != nil || string(content) != (tc.name + " kernel")[2:] {
@@ -188,7 +189,7 @@ func TestLayoutIsRefused(t *testing.T) {
 		"a named pipe":                         {dir + "/pipe", model.ReasonRegistryUnreachable, "neither a folder nor a tar archive"},
 		"a version that is not known":          {dir + "/version", model.ReasonValidationFailed, `version "2.0.0"`},
 		"a layout without index":               {dir + "/noindex", model.ReasonValidationFailed, "no file index.json"},
-		"an index that is a manifest":          {dir + "/manifest", model.ReasonValidationFailed, "is no image index"},
+		"an index that is a manifest":          {dir + "/manifest", model.ReasonValidationFailed, "is not an image index"},
 		"an index that is too large":           {dir + "/large", model.ReasonValidationFailed, "larger than"},
 		"a tag that is not there":              {dir + "/two:v3", model.ReasonNotFound, "no tag v3; its tags are v1, v2"},
 		"several images and no tag":            {dir + "/two", model.ReasonNotFound, "its tags are v1, v2"},
@@ -234,7 +235,7 @@ func TestLayoutIsCachedAndVerified(t *testing.T) {
 	f.writeTo(t, filepath.Join(dir, "os"))
 	images := newImages(t, Options{ImageDirs: []string{dir}})
 	img := must.Get(images.Resolve(t.Context(), "oci:"+dir+"/os", "amd64"))(t)
-	cache := must.Get(imagecache.Open(imagecache.Options{Dir: t.TempDir()}))(t)
+	cache := must.Get(imagecache.Open(imagecache.Options{Dir: must.Get(cachedir.Open(cachedir.Options{Path: t.TempDir()}))(t)}))(t)
 	defer cache.Close()
 	kernel := filepath.Join(dir, "os", blobPath(img.Kernel.Digest))
 	for _, tc := range []struct{ content, message string }{

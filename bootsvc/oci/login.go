@@ -60,7 +60,7 @@ func newLogin(transport http.RoundTripper, credentials credentialsFile) *login {
 
 // attempt is one request to a registry, and what came of logging in for it.
 type attempt struct {
-	ref         Reference
+	ref         model.ImageReference
 	url         *url.URL
 	registry    bool   // that it is one is certain
 	tokenServer string // that it names, for errors
@@ -75,7 +75,7 @@ func attemptOf(ctx context.Context) *attempt { return ctx.Value(attemptKey{}).(*
 
 // do sends a request that is about r. When the registry asks for it, do logs in and sends
 // it once more.
-func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
+func (l *login) do(req *http.Request, r model.ImageReference) (*http.Response, error) {
 	a := &attempt{ref: r, url: req.URL}
 	resp, err := l.client.Do(req.WithContext(context.WithValue(req.Context(), attemptKey{}, a)))
 	if why, ok := errors.AsType[*loginError](err); ok {

@@ -18,10 +18,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // unless the configuration names registries.
 func newImages(t *testing.T, o Options) *Images {
 	t.Helper()
-	o.open = len(o.AllowedRegistries) == 0 && o.Inside == nil
+	o.open = len(o.Registries) == 0 && o.Inside == nil
 	i := must.Get(New(o))(t)
 	t.Cleanup(i.Close)
 	return i
+}
+
+var sumA = "sha256:" + strings.Repeat("a", 64)
+
+// listed lists registries, with TLS or without.
+func listed(plain bool, hosts ...string) (all []Registry) {
+	for _, host := range hosts {
+		all = append(all, Registry{host, plain})
+	}
+	return all
 }
 
 func newRegistry(t *testing.T) *ociserver.Registry {

@@ -309,7 +309,7 @@ func (m manifest) mediaTypes() string {
 // checkEntry refuses an entry that cannot be fetched and verified.
 func checkEntry(d descriptor, limit int64) error {
 	switch {
-	case !ValidDigest(d.Digest):
+	case !model.IsImageDigest(d.Digest):
 		return invalid("digest %q is not sha256 or sha512 in lower-case hexadecimal", syntax.Printable(d.Digest))
 	case d.Size <= 0 || d.Size > limit:
 		return invalid("a size of %d bytes is not within 1 and %d", d.Size, limit)

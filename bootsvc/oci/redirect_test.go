@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"ingot/model"
 	"ingot/model/must"
 )
 
@@ -89,7 +90,7 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 			})
 			images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
 			img := must.Get(images.Resolve(t.Context(), host+"/os:1", "amd64"))(t)
-			r, _ := ParseReference(host + "/os@" + img.Kernel.Digest)
+			r, _ := model.ParseImageReference(host + "/os@" + img.Kernel.Digest)
 			for range 2 { // the second time with what is remembered
 				body := must.Get(images.openAt(t.Context(), r, img.Kernel, 0))(t)
 				raw, err := io.ReadAll(body)
@@ -173,7 +174,7 @@ func TestCredentialsAlongRedirects(t *testing.T) {
 		}
 		t.Run(title, func(t *testing.T) {
 			file := credentialsFile{path: writeFile(t, `{"auths":{"`+first.Host+`":{"auth":"`+encode("ann:s3cret")+`"}}}`)}
-			r := Reference{Registry: first.Host, Repository: "os", Tag: "1"}
+			r := model.ImageReference{Registry: first.Host, Repository: "os", Tag: "1"}
 			registry := &chain{origins: origins, path: "/v2/os/blobs/", answer: func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/0") && req.Header.Get("Authorization") == "" {
 					return answer(req, http.StatusUnauthorized, "", "WWW-Authenticate", "Basic")
@@ -216,7 +217,7 @@ func TestNobodyLogsInWhereARegistryLeadsTo(t *testing.T) {
 		return answer(req, http.StatusOK, "")
 	}}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/v2/os/blobs/0", nil)
-	resp := must.Get(newLogin(registry, file).do(req, Reference{Registry: "a", Repository: "os", Tag: "1"}))(t)
+	resp := must.Get(newLogin(registry, file).do(req, model.ImageReference{Registry: "a", Repository: "os", Tag: "1"}))(t)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized || registry.last.Get("Authorization") != "" {
 		t.Errorf("%d, and it was shown %v", resp.StatusCode, registry.last)

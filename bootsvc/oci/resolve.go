@@ -5,6 +5,7 @@ import (
 	_ "crypto/sha512" // a digest algorithm that references may use
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -21,28 +22,18 @@ import (
 
 // Options are the options of New.
 type Options struct {
-	// AllowedRegistries are the registries, host or host:port, that images may come
-	// from; they are compared exactly, after lower-casing and with Docker Hub's
-	// names taken for one. Empty allows every registry. Whatever the list says,
-	// link-local and cloud metadata addresses are refused, and this machine itself
-	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
-	AllowedRegistries []string
+	// Registries are the registries that images may come from; without any, every registry may be used. Link-local
+	// and cloud metadata addresses are always refused, and this machine itself unless it is listed or the reference
+	// names it literally (localhost, 127.0.0.1, [::1]).
+	Registries []Registry
 	// ImageDirs are the folders, as absolute paths, that images in OCI image layouts may lie in; empty
 	// allows none.
 	ImageDirs []string
-	// Own are the images that the configuration itself names: their registries may be
-	// where only AllowedRegistries may.
+	// Own are the images that the configuration itself names. Their registries may be on this machine and in the
+	// networks of BMCs, like those in Registries.
 	Own []string
-	// Inside reports whether an address belongs to BMCs, where as on this machine no
-	// registry is but those of AllowedRegistries; nil = none does.
+	// Inside reports whether an address belongs to BMCs, where only listed registries may be; nil = none does.
 	Inside func(netip.Addr) bool
-	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
-	// to without TLS. Those whose reference names this machine (localhost, 127.0.0.1) are
-	// unless TLSHere has them.
-	PlainHTTP []string
-	// TLSHere are the registries, compared as AllowedRegistries are, that are on this
-	// machine and spoken to with TLS, by whatever name.
-	TLSHere []string
 	// CAFile holds certificates, in PEM form, that registries are trusted by beside the
 	// system's authorities. It is read again when it changes.
 	CAFile string
@@ -68,42 +59,47 @@ type Options struct {
 	open bool // any registry is as if the configuration named it
 }
 
+// Registry is a registry that the configuration lists.
+type Registry struct {
+	Host  string `json:"host"`  // host or host:port; Docker Hub by any of its names
+	Plain bool   `json:"plain"` // use HTTP without TLS
+}
+
 // Images resolves image references and fetches layers from their registries. It
 // is safe for concurrent use.
 type Images struct {
-	allowed   []string
-	layouts   layouts
-	plainHTTP []string
-	tlsHere   []string
-	before    func(ref, architecture string) (model.PinnedImage, bool)
-	timeout   time.Duration
-	log       *slog.Logger
-	egress    egress
-	transport *http.Transport
-	files     egressTransport // the transport behind the egress filter
-	closeIdle func()
-	retries   *retries
-	login     *login
-	metrics   metrics
-	asking    singleflight.Group
-	life      context.Context // ends with Close
-	end       context.CancelFunc
-	known     *lru.Cache[imageKey, model.PinnedImage] // what references meant last
+	registries map[string]bool // listed registries, and whether they use HTTP without TLS
+	layouts    layouts
+	before     func(ref, architecture string) (model.PinnedImage, bool)
+	timeout    time.Duration
+	log        *slog.Logger
+	egress     egress
+	transport  *http.Transport
+	files      egressTransport // the transport behind the egress filter
+	closeIdle  func()
+	retries    *retries
+	login      *login
+	metrics    metrics
+	asking     singleflight.Group
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	known      *lru.Cache[imageKey, model.PinnedImage] // what references meant last
 }
 
 // imageKey is what a resolution depends on.
 type imageKey struct{ ref, architecture string }
 
-// New returns Images with no connection made yet. It fails when the lists of
+// New returns Images with no connection made yet. It fails when the list of
 // registries or the credentials file cannot be used.
 func New(o Options) (*Images, error) {
 	i := &Images{
-		layouts: layouts{o.ImageDirs},
-		before:  o.Pinned,
-		timeout: o.Timeout,
-		log:     logger(o.Log),
-		metrics: newMetrics(o.Registerer),
-		known:   lru.New[imageKey, model.PinnedImage](256),
+		layouts:    layouts{o.ImageDirs},
+		registries: make(map[string]bool),
+		before:     o.Pinned,
+		timeout:    o.Timeout,
+		log:        logger(o.Log),
+		metrics:    newMetrics(o.Registerer),
+		known:      lru.New[imageKey, model.PinnedImage](256),
 	}
 	i.life, i.end = context.WithCancel(context.Background())
 	if i.before == nil {
@@ -112,18 +108,19 @@ func New(o Options) (*Images, error) {
 	if i.timeout <= 0 {
 		i.timeout = 30 * time.Second
 	}
-	var err error
-	if i.allowed, err = normalRegistries(o.AllowedRegistries); err != nil {
-		return nil, fmt.Errorf("boot.allowedRegistries: %w", err)
-	}
-	if i.plainHTTP, err = normalRegistries(o.PlainHTTP); err != nil {
-		return nil, fmt.Errorf("boot.insecureRegistries: %w", err)
-	}
-	if i.tlsHere, err = normalRegistries(o.TLSHere); err != nil {
-		return nil, fmt.Errorf("boot.secureRegistries: %w", err)
+	i.egress = egress{inside: o.Inside, named: registriesOf(o.Own), open: o.open}
+	for _, r := range o.Registries {
+		host, err := model.ParseRegistry(r.Host)
+		if err != nil {
+			return nil, fmt.Errorf("boot.registries: %w", err)
+		}
+		i.registries[host] = r.Plain
+		i.egress.named = append(i.egress.named, host)
+		if !r.Plain {
+			i.egress.here = append(i.egress.here, host)
+		}
 	}
 	credentials := credentialsFile{o.CredentialsFile, o.Helper}
-	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own), i.tlsHere), here: i.tlsHere, open: o.open}
 	i.transport = newTransport(i.timeout, i.egress)
 	authorities := &authorities{file: o.CAFile, base: i.transport}
 	if err := authorities.read(); err != nil {
@@ -168,7 +165,7 @@ func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.P
 }
 
 func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
-	r, err := ParseReference(ref)
+	r, err := model.ParseImageReference(ref)
 	if err != nil {
 		return model.PinnedImage{}, &Error{Reason: model.ReasonInvalidReference, Message: err.Error(), Err: err}
 	}
@@ -206,7 +203,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 // recall returns what a reference meant last, when why is that its registry cannot be
 // reached: a rack boots on while its registry is down.
 func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage, *Error) {
-	r, err := ParseReference(ref)
+	r, err := model.ParseImageReference(ref)
 	if err != nil || why.Reason != model.ReasonRegistryUnreachable {
 		return model.PinnedImage{}, why
 	}
@@ -223,13 +220,13 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 
 // allow refuses registries that are not on the allow list, and addresses that
 // are never registries.
-func (i *Images) allow(r Reference) error {
+func (i *Images) allow(r model.ImageReference) error {
 	if r.Layout != "" {
 		return nil // layouts opens nothing else
 	}
-	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
+	if _, listed := i.registries[r.Registry]; !listed && len(i.registries) > 0 {
 		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf(
-			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
+			"registry %s is not allowed; boot.registries has %s", r.Registry, strings.Join(slices.Sorted(maps.Keys(i.registries)), ", "))}
 	}
 	host := hostname(r.Registry)
 	err := checkHost(host, loopbackHost(host))
@@ -242,13 +239,16 @@ func (i *Images) allow(r Reference) error {
 	return nil
 }
 
-// plain reports whether a registry is spoken to without TLS.
+// plain reports whether a registry is used without TLS: as the list has it, and otherwise on this machine.
 func (i *Images) plain(registry string) bool {
-	return !slices.Contains(i.tlsHere, registry) && (loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry))
+	if plain, listed := i.registries[registry]; listed {
+		return plain
+	}
+	return OnThisMachine(registry)
 }
 
 // walk follows r through indexes to the manifest for architecture.
-func (i *Images) walk(ctx context.Context, r Reference, architecture string) (model.PinnedImage, error) {
+func (i *Images) walk(ctx context.Context, r model.ImageReference, architecture string) (model.PinnedImage, error) {
 	at, disk := r.Digest, false
 	if at == "" {
 		at = r.Tag
@@ -286,7 +286,7 @@ func logger(log *slog.Logger) *slog.Logger {
 func registriesOf(refs []string) []string {
 	var all []string
 	for _, ref := range refs {
-		if r, err := ParseReference(ref); err == nil && r.Layout == "" {
+		if r, err := model.ParseImageReference(ref); err == nil && r.Layout == "" {
 			all = append(all, r.Registry)
 		}
 	}

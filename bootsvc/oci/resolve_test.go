@@ -60,7 +60,7 @@ func TestResolve(t *testing.T) {
 			if tc.want.Digest == "" {
 				tc.want.Digest = got.Digest // of the manifest of the architecture; checked to be one
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || !ValidDigest(got.Digest) {
+			if diff := cmp.Diff(tc.want, got); diff != "" || !model.IsImageDigest(got.Digest) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -302,7 +302,7 @@ func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
 	}
 }
 
-func TestAllowedRegistries(t *testing.T) {
+func TestListedRegistries(t *testing.T) {
 	for title, tc := range map[string]struct {
 		allowed []string
 		ref     string
@@ -323,7 +323,7 @@ func TestAllowedRegistries(t *testing.T) {
 		"no reference is told":                      {nil, "::", model.ReasonInvalidReference},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, Options{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
+			images := newImages(t, Options{Registries: listed(false, tc.allowed...), Timeout: 5 * time.Second})
 			_, err := images.Resolve(t.Context(), tc.ref, "amd64")
 			var e *Error
 			if !errors.As(err, &e) || e.Reason != tc.want {
@@ -331,12 +331,12 @@ func TestAllowedRegistries(t *testing.T) {
 			}
 		})
 	}
-	hub := newImages(t, Options{AllowedRegistries: []string{"Index.Docker.io"}})
-	r, _ := ParseReference("registry-1.docker.io/library/a")
+	hub := newImages(t, Options{Registries: listed(false, "Index.Docker.io")})
+	r, _ := model.ParseImageReference("registry-1.docker.io/library/a")
 	if err := hub.allow(r); err != nil {
 		t.Errorf("I08: Docker Hub under another name: %v", err)
 	}
-	if _, err := New(Options{AllowedRegistries: []string{"https://ghcr.io"}}); err == nil {
+	if _, err := New(Options{Registries: listed(false, "https://ghcr.io")}); err == nil {
 		t.Error("an allow list with a URL is accepted")
 	}
 }

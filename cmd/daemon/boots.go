@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 
 	"ingot/bootsvc"
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
@@ -32,9 +34,6 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	if err = d.openCache(); err != nil {
 		return err
 	}
-	if err = d.openDisks(); err != nil {
-		return err
-	}
 	d.boots = &adapter.Boots{
 		Registry: d.registry, Images: d.images, Cache: d.cache, Disks: d.disks, Log: d.log, Ignition: compiler,
 		RegistryURL: registryURL, Desired: d.desired,
@@ -45,45 +44,29 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey.Config, Images: d.images,
 		Cache: d.cache, DiskImages: d.boots, Loaders: d.network.loaders, Files: d.files, AddressRules: d.clients.addressRules(), DiskBoot: d.boots.DiskBoot,
-		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue.Script, Whom: d.rescue},
+		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue, Whom: d.rescue},
 		Settle: func(ctx context.Context) { d.network.stages.Settle(ctx) }, Told: d.clients.followAddress, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return err
 }
 
-// keepFree is how much of their disk the caches of images leave free, in bytes: the store is on the
-// same one unless they have folders of their own, and nothing goes on once it cannot be written.
+// keepFree is how many bytes of its disk the image cache leaves free: the store is on the same disk unless the cache
+// has a folder of its own, and nothing goes on once the store cannot be written.
 const keepFree = 1 << 30
 
-// openCache opens the cache of image layers.
+// openCache opens the cache of image layers and disk images.
 func (d *daemon) openCache() (err error) {
-	dir := d.opts.Boot.CacheDir
-	if dir == "" {
-		dir = filepath.Join(d.opts.State.Dir, "images")
-	}
 	d.inUse = &adapter.Pins{Observed: d.registry.Observed}
-	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), KeepFree: keepFree, MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: d.inUse.Spare,
-		Log: d.log, Registerer: d.metrics,
+	d.cacheDir, err = cachedir.Open(cachedir.Options{
+		Path:     cmp.Or(d.opts.Boot.CacheDir, filepath.Join(d.opts.State.Dir, "images")),
+		MaxBytes: int64(d.opts.Boot.CacheSize), KeepFree: keepFree, Pinned: d.inUse.Spare, Registerer: d.metrics,
 	})
 	if err != nil {
 		return fmt.Errorf("boot.cacheDir: %w", err)
 	}
-	return nil
-}
-
-// openDisks opens the cache of disk images.
-func (d *daemon) openDisks() (err error) {
-	dir := d.opts.Boot.DiskCacheDir
-	if dir == "" {
-		dir = filepath.Join(d.opts.State.Dir, "disks")
+	if d.cache, err = imagecache.Open(imagecache.Options{Dir: d.cacheDir, Log: d.log, Registerer: d.metrics}); err != nil {
+		return err
 	}
-	d.disks, err = diskimage.Open(diskimage.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.DiskCacheSize), KeepFree: keepFree, MaxImageBytes: int64(d.opts.Boot.MaxImageSize), Spare: d.inUse.Spare,
-		Log: d.log, Registerer: d.metrics,
-	})
-	if err != nil {
-		return fmt.Errorf("boot.diskCacheDir: %w", err)
-	}
-	return nil
+	d.disks, err = diskimage.Open(diskimage.Options{Dir: d.cacheDir, Log: d.log, Registerer: d.metrics})
+	return err
 }

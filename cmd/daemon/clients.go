@@ -48,8 +48,8 @@ func (k knownLinks) At(addr netip.Addr) (neighbour.Neighbour, error) { return k.
 // reportRules are the address rules for reports. What a claim installed may report from
 // network interfaces that are not known yet, bonds for example. Because it shows the
 // ticket's token, it is refused only where its address is another server's.
-func reportRules(b netboot.AddressRules, t *model.Ticket, token bool) netboot.AddressRules {
-	if token && t != nil && t.Purpose == model.PurposeClaim {
+func reportRules(b netboot.AddressRules, t *model.Ticket) netboot.AddressRules {
+	if t != nil && t.Purpose == model.PurposeClaim {
 		b.Rule, b.Of = netboot.BindNothing, nil
 	}
 	return b

@@ -18,6 +18,7 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/bootfiles"
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/imagecache"
@@ -99,6 +100,7 @@ type daemon struct {
 	poster    *forge.Poster  // nil = off
 	pool      *bmc.Pool
 	images    *oci.Images
+	cacheDir  *cachedir.Dir // of cache and disks
 	cache     *imagecache.Cache
 	disks     *diskimage.Store
 	inUse     *adapter.Pins // what the cache must keep
@@ -340,6 +342,9 @@ func (d *daemon) close() {
 	}
 	if d.disks != nil {
 		d.disks.Close()
+	}
+	if d.cacheDir != nil {
+		d.cacheDir.Close()
 	}
 	if d.images != nil {
 		d.images.Close()

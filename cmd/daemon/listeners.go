@@ -105,7 +105,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	}
 	if l.metadata != nil {
 		handler := bootmetadata.NewHandler(bootmetadata.Options{
-			Machines: d.clients.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+			Machines: d.clients.boundServers(), Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		})
 		parts.Go(func() error {
 			return listen.Serve(ctx, l.metadata, listen.EndUnreadAnswers(d.whenReady(handler)), d.log)

@@ -78,8 +78,7 @@ func (n *network) openProber() dhcp.Prober {
 	return p
 }
 
-// openLoaders opens the boot loaders, and warns of those that machines may ask for and that
-// are missing.
+// openLoaders opens the boot loaders.
 func (n *network) openLoaders() {
 	o := &n.opts
 	n.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
@@ -90,12 +89,6 @@ func (n *network) openLoaders() {
 		choice.Default[platform] = netboot.LoaderKind(kind)
 	}
 	n.loaders.Choose(choice)
-	if !o.ServesLoaders() {
-		return
-	}
-	for _, missing := range n.loaders.Missing(o.Boot.Architectures) {
-		n.log.Warn("a boot loader is missing", "reason", missing)
-	}
 }
 
 // loadersThere returns nil, or which boot loaders are missing, which keeps nothing but the
@@ -104,7 +97,11 @@ func (n *network) loadersThere() error {
 	if !n.opts.ServesLoaders() {
 		return nil
 	}
-	if missing := n.loaders.Missing(n.opts.Boot.Architectures); len(missing) > 0 {
+	var architectures []string
+	for _, f := range n.registry.Observed().ServerFacts {
+		architectures = append(architectures, f.Inventory.Architecture())
+	}
+	if missing := n.loaders.Missing(architectures); len(missing) > 0 {
 		return admin.Remark(strings.Join(missing, "; "))
 	}
 	return nil

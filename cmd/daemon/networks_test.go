@@ -72,18 +72,15 @@ func TestWhereMachinesReachTheBootService(t *testing.T) {
 }
 
 func TestWhereReportsMayComeFrom(t *testing.T) {
-	claim, cleanup := &model.Ticket{Purpose: model.PurposeClaim}, &model.Ticket{Purpose: model.PurposeCleanup}
 	for title, tc := range map[string]struct {
 		ticket *model.Ticket
-		token  bool
 		want   netboot.AddressRule
 	}{
-		"a claim's, with its token, from addresses of its own":     {ticket: claim, token: true, want: netboot.BindNothing},
-		"a claim's, without a token, from where its ticket may be": {ticket: claim, token: false, want: netboot.BindMachine},
-		"a probe's from where its ticket may be":                   {ticket: cleanup, token: true, want: netboot.BindMachine},
-		"that of a server without a ticket from there as well":     {ticket: nil, token: true, want: netboot.BindMachine},
+		"a claim's from addresses of its own":                  {&model.Ticket{Purpose: model.PurposeClaim}, netboot.BindNothing},
+		"a probe's from where its ticket may be":               {&model.Ticket{Purpose: model.PurposeCleanup}, netboot.BindMachine},
+		"that of a server without a ticket from there as well": {nil, netboot.BindMachine},
 	} {
-		if got := reportRules(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
+		if got := reportRules(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket).Rule; got != tc.want {
 			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
 		}
 	}

@@ -23,7 +23,7 @@ func Policy(o config.Options, loaders []string) policy.Options {
 	p.PollInterval = cmp.Or(o.Tuning.PollInterval, p.PollInterval)
 	p.MaxConcurrentInstalls = cmp.Or(o.Tuning.MaxInstalls, p.MaxConcurrentInstalls)
 	p.ShowFirst = true
-	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
+	p.LoaderArchitectures = loaders
 	p.LeaseNetworks = o.LeaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond

@@ -5,24 +5,18 @@ import (
 	"sync"
 
 	"ingot/bootsvc/netboot"
-	"ingot/cmd/daemon/config"
 	"ingot/model"
 )
 
 // rescueOf says which machines are led to the rescue script, nil for none.
 func rescueOf(d *daemon) *netboot.Rescue {
-	o := d.opts.Boot.Rescue
-	if o.Script == "" {
+	if d.opts.Boot.Rescue == "" {
 		return nil
 	}
 	inGit := &namedServers{desired: d.desired}
-	r := &netboot.Rescue{
+	return &netboot.Rescue{
 		Known: d.serversKnown, Named: func(id string) bool { return d.registry.Boots.Named(id) || inGit.has(id) },
 	}
-	if o.For == config.RescueAvailable {
-		r.Available = d.available
-	}
-	return r
 }
 
 // serversKnown reports whether all servers that there are are known: before, each would be
@@ -35,12 +29,6 @@ func (d *daemon) serversKnown() bool {
 	default:
 		return false
 	}
-}
-
-// available reports whether a server is Available, and nothing is under way with it.
-func (d *daemon) available(name model.ServerName) bool {
-	rec := d.registry.Observed().Servers[name]
-	return rec != nil && rec.Life.State == model.StateAvailable && rec.Claim.Name == "" && !rec.Boot.Ticket.Open()
 }
 
 // namedServers are the servers in Git by what tells them apart: it may name one before its

@@ -43,10 +43,9 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 		return err
 	}
 	d.probes = probe.Handler(probe.Options{
-		Registry: d.registry.Boots, Tokens: d.registry.TokenKey,
-		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+		Registry: d.registry.Boots, Tokens: d.registry.TokenKey, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
-			v := reportRules(d.clients.addressRules(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
+			v := reportRules(d.clients.addressRules(), o.Ticket).Judge(o, client)
 			return v.By, v.Refusal, v.Told
 		},
 	})

@@ -12,8 +12,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"ingot/bootsvc/diskimage"
-	"ingot/bootsvc/oci"
 	"ingot/cmd/daemon/config"
 	"ingot/model"
 )
@@ -51,9 +49,9 @@ func (k *claimCommand) Validate() error {
 	if name, ok := strings.CutPrefix(k.Image, "oci:"); ok && name != "" && !strings.HasPrefix(name, "/") {
 		k.Image = "oci:" + config.Default().Boot.ImageDirs[0] + "/" + name
 	}
-	_, isURL, err := diskimage.ParseURL(k.Image)
-	if !isURL {
-		_, err = oci.ParseReference(k.Image)
+	_, err := model.ParseImageReference(k.Image)
+	if model.IsImageURL(k.Image) {
+		_, err = model.ParseImageURL(k.Image)
 	}
 	if err != nil {
 		return fmt.Errorf("--image %q: %w", k.Image, err)

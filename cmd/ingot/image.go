@@ -12,6 +12,7 @@ import (
 
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/artifact"
+	"ingot/model"
 )
 
 // imageCommand is what one does with boot images.
@@ -158,20 +159,20 @@ func (m imageMakeCommand) Run(ctx context.Context, c *console) error {
 }
 
 // target returns where the image is made, once it is known that it can be booted.
-func (m imageMakeCommand) target() (oci.Reference, error) {
+func (m imageMakeCommand) target() (model.ImageReference, error) {
 	switch {
 	case (m.Kernel == "") != (m.Initramfs == ""):
-		return oci.Reference{}, errors.New("a kernel and its initramfs belong together: give --kernel and --initramfs")
+		return model.ImageReference{}, errors.New("a kernel and its initramfs belong together: give --kernel and --initramfs")
 	case m.Kernel == "" && m.UKI == "" && m.Disk == "":
-		return oci.Reference{}, errors.New("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
+		return model.ImageReference{}, errors.New("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
 	case !isLayout(m.To):
-		return oci.Reference{}, fmt.Errorf("%s is no layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
+		return model.ImageReference{}, fmt.Errorf("%s is not a layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
 	}
 	local, err := artifact.LocalReference(m.To)
 	if err != nil {
-		return oci.Reference{}, err
+		return model.ImageReference{}, err
 	}
-	ref, err := oci.ParseReference(local)
+	ref, err := model.ParseImageReference(local)
 	switch {
 	case err != nil:
 		return ref, fmt.Errorf("%s: %w", m.To, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/artifact"
@@ -34,25 +35,27 @@ var startNames = map[model.StartMethod]string{model.StartBIOS: "BIOS", model.Sta
 type diskInspector struct {
 	c     *console
 	store *diskimage.Store
-	dir   string
+	dir   *cachedir.Dir
+	path  string
 }
 
 func newDiskInspector(c *console) (*diskInspector, error) {
-	dir, err := os.MkdirTemp("", "ingot-inspect-")
+	path, err := os.MkdirTemp("", "ingot-inspect-")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := cachedir.Open(cachedir.Options{Path: path})
 	if err != nil {
 		return nil, err
 	}
 	store, err := diskimage.Open(diskimage.Options{Dir: dir, Patience: 200 * time.Millisecond, Log: c.log})
-	if err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, err
-	}
-	return &diskInspector{c, store, dir}, nil
+	return &diskInspector{c, store, dir, path}, err
 }
 
 func (d *diskInspector) close() {
 	d.store.Close()
-	_ = os.RemoveAll(d.dir)
+	d.dir.Close()
+	_ = os.RemoveAll(d.path)
 }
 
 // prepare fetches and converts an image, and shows how far it is.
@@ -116,16 +119,16 @@ func inspectedError(architecture string, err error) inspectedFor {
 // diskSource is a disk image that a reference names without a registry: a URL, or a file of this
 // machine. It reports false for other references.
 func (i imageInspectCommand) diskSource(c *console) (diskimage.Source, bool, error) {
-	ref, isURL, err := diskimage.ParseURL(i.Image)
-	if isURL {
+	if model.IsImageURL(i.Image) {
+		u, err := model.ParseImageURL(i.Image)
 		if err != nil {
 			return diskimage.Source{}, true, err
 		}
-		images, err := i.urlImages(c, ref)
+		images, err := i.urlImages(c, u)
 		if err != nil {
 			return diskimage.Source{}, true, err
 		}
-		return ref.Source(images.Client(), true), true, nil
+		return diskimage.FromURL(i.Image, u, images.Client(), true), true, nil
 	}
 	info, err := os.Stat(i.Image)
 	if err != nil || !info.Mode().IsRegular() || isLayout(i.Image) {
@@ -136,7 +139,7 @@ func (i imageInspectCommand) diskSource(c *console) (diskimage.Source, bool, err
 }
 
 // urlImages is what a URL is fetched by: as the daemon does, or as a person may without one.
-func (i imageInspectCommand) urlImages(c *console, ref diskimage.URLRef) (*oci.Images, error) {
+func (i imageInspectCommand) urlImages(c *console, at model.ImageURL) (*oci.Images, error) {
 	if i.Config != "" {
 		options, err := i.options(c, "")
 		if err != nil {
@@ -144,11 +147,11 @@ func (i imageInspectCommand) urlImages(c *console, ref diskimage.URLRef) (*oci.I
 		}
 		return oci.New(options)
 	}
-	u, err := url.Parse(ref.URL)
+	u, err := url.Parse(at.URL)
 	if err != nil {
 		return nil, err
 	}
-	return oci.New(oci.Options{AllowedRegistries: []string{u.Host}, Log: c.log})
+	return oci.New(oci.Options{Registries: []oci.Registry{{Host: u.Host}}, Log: c.log})
 }
 
 // fileSource is a disk image in a file of this machine.
@@ -178,7 +181,7 @@ func fileSource(path string) (diskimage.Source, error) {
 
 // layerSource is the disk of an image in a registry or a layout.
 func layerSource(images *oci.Images, img model.PinnedImage) (diskimage.Source, error) {
-	ref, err := oci.ParseReference(img.Repository + "@" + img.Disk.Digest)
+	ref, err := model.ParseImageReference(img.Repository + "@" + img.Disk.Digest)
 	return diskimage.Source{
 		Ref: img.Ref, Digest: img.Disk.Digest, Bytes: img.Disk.Size, Kind: oci.DiskKind(img.Disk),
 		Container: oci.InContainer(img.Disk), Fetch: images.Fetch(ref, img.Disk),

@@ -147,7 +147,7 @@ func (i imageInspectCommand) options(c *console, ref string) (oci.Options, error
 		return images, err
 	}
 	o := oci.Options{Own: []string{ref}, Log: c.log}
-	r, err := oci.ParseReference(ref)
+	r, err := model.ParseImageReference(ref)
 	if err != nil {
 		return o, fmt.Errorf("%s: %w", i.Image, err)
 	}
@@ -156,7 +156,7 @@ func (i imageInspectCommand) options(c *console, ref string) (oci.Options, error
 		return o, nil
 	}
 	if i.PlainHTTP {
-		o.PlainHTTP = []string{r.Registry}
+		o.Registries = []oci.Registry{{Host: r.Registry, Plain: true}}
 	}
 	if store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{}); err == nil {
 		o.Helper = credentials.Credential(store)

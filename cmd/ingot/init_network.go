@@ -52,10 +52,9 @@ func networkSettings(at interfaceAddress) (string, error) {
 		return "", fmt.Errorf("--dhcp %s=%s: write an IPv4 address with at most %d bits for the network", at.name, at.address, minServerBits)
 	}
 	first, last := serverRange(at.address)
-	return fmt.Sprintf(`# How servers reach this machine, and their architectures.
+	return fmt.Sprintf(`# How servers reach this machine.
 boot:
   url: http://%[1]s:8082
-  architectures: [amd64]
 registry:
   url: http://%[1]s:10000
 

@@ -35,7 +35,7 @@ func exportedMetrics(t *testing.T) []exported.Metric {
 var chapters = []struct{ title, packages string }{
 	{"The fleet", "reconcile"},
 	{"BMCs", "bmc"},
-	{"Boots", "bootsvc bootsvc/oci bootsvc/imagecache bootsvc/diskimage bootsvc/tftp bootsvc/metadata bootsvc/conversation"},
+	{"Boots", "bootsvc bootsvc/oci bootsvc/cachedir bootsvc/imagecache bootsvc/diskimage bootsvc/tftp bootsvc/metadata bootsvc/conversation"},
 	{"DHCP", "bootsvc/dhcp bootsvc/dhcp/lease"},
 	{"Reports of machines", "registry/probe"},
 	{"Git and the status branch", "gitsource gitsource/forge"},

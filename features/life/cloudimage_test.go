@@ -95,7 +95,7 @@ func newCloud(t *testing.T) *cloud {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q], caFile: %q}\n",
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {registries: [{host: %q, plain: true}, {host: %q, plain: true}], caFile: %q}\n",
 		probe, registryOf(probe), registryOf(c.tenants[0].image), authority)
 	c.ingot = rig.NewIngot(t, on, network+settings)
 	c.ingot.CommitRack(t, facts)

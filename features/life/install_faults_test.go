@@ -94,7 +94,7 @@ func newFaulty(t *testing.T) *faulty {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	f.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q], caFile: %q}\n",
+	f.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {registries: [{host: %q, plain: true}], caFile: %q}\n",
 		probe, registryOf(probe), authority))
 	f.ingot.CommitRack(t, facts)
 	for i, m := range f.tenants() {

@@ -128,7 +128,7 @@ func newWorld(t *testing.T) *world {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n",
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {registries: [{host: %q, plain: true}, {host: %q, plain: true}]}\n",
 		probe, registryOf(probe), registryOf(w.image))
 	w.ingot = rig.NewIngot(t, on, network+settings)
 	w.ingot.CommitRack(t, facts)

@@ -76,16 +76,6 @@ func TestMaintenanceOfUnknownServer(t *testing.T) {
 	}
 }
 
-func TestUnservedArchitectureGetsNoClaim(t *testing.T) {
-	in := waiting(bigFleet(2, 0), 1, nil)
-	in.Policy.Architectures = []string{"amd64"}
-	in.Observed.ServerFacts["bmc00000-system-0"].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
-	moves := plan.Plan(in).Moves
-	if m := moves["bmc00001-system-0"]; m == nil || m.Then.Claim.Name != "default/w00000" || moves["bmc00000-system-0"] != nil {
-		t.Errorf("the moves are %+v, want the claim on the server of its architecture", moves)
-	}
-}
-
 // readinessRule is a rule that requires label burn-in/passed, and whatever changes it.
 func readinessRule(name string, change ...func(*model.ServerReadinessRuleSpec)) *model.ServerReadinessRule {
 	r := &model.ServerReadinessRule{Meta: model.Meta{Name: name}, Spec: model.ServerReadinessRuleSpec{

@@ -47,12 +47,6 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Reason = "RegistryUnreachable" }),
 			want:   waits("RegistryUnreachable", stays, proposal.RackOperator),
 		},
-		"an architecture that is not served": {
-			change: all(arm64(model.Processor{InstructionSet: "ARM-A64"}), func(in *input, _ *record) { in.Policy.Architectures = []string{"amd64", "riscv64"} }),
-			want: proposal.Why{Reason: model.ReasonArchitectureNotServed,
-				Message: "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
-					"add arm64 there and restart Ingot, or take the server's BMC out of Git", Since: now.Add(-time.Hour), Actor: proposal.RackOperator},
-		},
 		"a running server whose new image cannot be had": {change: all(reprovisioned, later), want: waits("NotFound", runs, proposal.Tenant)},
 		"a running server whose new image may be had":    {change: all(reprovisioned, noProblem), do: arms},
 	} {

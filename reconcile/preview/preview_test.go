@@ -610,7 +610,7 @@ func TestWhatACommitDoes(t *testing.T) {
 func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
 	want := policy.Default()
 	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
-	want.Architectures, want.PlaintextSecrets = []string{"arm64"}, true
+	want.PlaintextSecrets = true
 	want.BMCNetworks = model.BMCNetworks{
 		{Prefix: netip.MustParsePrefix("192.0.2.0/24")}, {Prefix: netip.MustParsePrefix("2001:db8::/64"), Plain: true},
 	}

@@ -64,11 +64,10 @@ type Verified struct {
 
 // Policy is what of the configuration decides what a commit does to machines.
 type Policy struct {
-	CleanupMode         string   `json:"cleanupMode"`
-	MaxDisruptions      int      `json:"maxDisruptions"`
-	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
-	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
-	Architectures       []string `json:"architectures,omitempty"`
+	CleanupMode         string `json:"cleanupMode"`
+	MaxDisruptions      int    `json:"maxDisruptions"`
+	MaxPowerDisruptions int    `json:"maxPowerDisruptions"`
+	GuardWindow         string `json:"guardWindow"` // as Go writes durations
 	// AllowPlaintextSecrets is git.allowPlaintextSecrets.
 	AllowPlaintextSecrets bool `json:"allowPlaintextSecrets"`
 	// BMCNetworks are bmc.networks, none of which means any.
@@ -84,7 +83,7 @@ type bmcNetwork struct {
 func policyOf(p *policy.Options) Policy {
 	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
-		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, AllowPlaintextSecrets: p.PlaintextSecrets,
+		GuardWindow: p.GuardWindow.String(), AllowPlaintextSecrets: p.PlaintextSecrets,
 	}
 	for _, n := range p.BMCNetworks {
 		shown.BMCNetworks = append(shown.BMCNetworks, bmcNetwork(n))
@@ -99,8 +98,7 @@ func (p *Policy) Apply(to *policy.Options) error {
 		return fmt.Errorf("read policy.guardWindow of %s: %w", model.ReportFleet, err)
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
-	to.GuardWindow, to.Architectures = window, p.Architectures
-	to.PlaintextSecrets, to.BMCNetworks = p.AllowPlaintextSecrets, nil
+	to.GuardWindow, to.PlaintextSecrets, to.BMCNetworks = window, p.AllowPlaintextSecrets, nil
 	for _, n := range p.BMCNetworks {
 		to.BMCNetworks = append(to.BMCNetworks, model.BMCNetwork(n))
 	}

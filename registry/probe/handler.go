@@ -28,8 +28,6 @@ type Registry interface {
 	Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal)
 	// Probe returns the report of a server's probe, nil if it has none.
 	Probe(server model.ServerName) *model.ProbeReport
-	// ForgetProbe deletes the report of a server's probe.
-	ForgetProbe(ctx context.Context, server model.ServerName) error
 }
 
 // Options are what the endpoint needs. The zero value of a field means its default.
@@ -37,9 +35,6 @@ type Options struct {
 	Registry Registry
 	// Tokens makes the tokens of boot tickets.
 	Tokens model.TokenKey
-	// Open lets probes report without a token in the path, as upstream's do
-	// (configuration registry.requireToken: false).
-	Open bool
 	// Bound says who reports from an address, and whether a server may do so: "" or why
 	// not, and a sentence for people. It is asked for servers that are known, before
 	// anything is answered about them; nil lets everybody report.
@@ -64,8 +59,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Handler serves what probes report to: with the token of a boot ticket in the
-// path as /r/{token}/register, /bootstate, /wipe, /wipe-progress and /install, and upstream's
-// paths without one, which are refused unless the endpoint is open.
+// path as /r/{token}/register, /bootstate, /wipe, /wipe-progress and /install. Upstream's paths without a token are
+// refused.
 func Handler(o Options) http.Handler { return newEndpoint(o).handler() }
 
 // endpoint answers probes.
@@ -73,24 +68,27 @@ type endpoint struct {
 	Options
 	metrics *metrics
 	bodies  *bodies
-	unknown *unknownReports
 }
 
 func newEndpoint(o Options) *endpoint {
-	return &endpoint{Options: o.withDefaults(), metrics: newMetrics(o.Registerer), bodies: newBodies(), unknown: newUnknownReports()}
+	return &endpoint{Options: o.withDefaults(), metrics: newMetrics(o.Registerer), bodies: newBodies()}
 }
 
 func (e *endpoint) handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, prefix := range []string{"/r/{token}", ""} {
-		mux.HandleFunc("POST "+prefix+"/register", e.serve(model.ThingReport, e.register))
-		mux.HandleFunc("POST "+prefix+"/bootstate", e.serve(model.ThingBootState, e.bootState))
-		mux.HandleFunc("GET "+prefix+"/systems/{uuid}", e.serve(model.ThingReport, e.system))
-	}
+	mux.HandleFunc("POST /r/{token}/register", e.serve(model.ThingReport, e.register))
+	mux.HandleFunc("POST /r/{token}/bootstate", e.serve(model.ThingBootState, e.bootState))
+	mux.HandleFunc("GET /r/{token}/systems/{uuid}", e.serve(model.ThingReport, e.system))
 	mux.HandleFunc("POST /r/{token}/wipe", e.serve(model.ThingWipe, e.wipe))
 	mux.HandleFunc("POST /r/{token}/wipe-progress", e.serve(model.ThingReport, e.wipeProgress)) // no result yet
 	mux.HandleFunc("POST /r/{token}/install", e.serve(model.ThingReport, e.install))
-	mux.HandleFunc("DELETE /delete/{uuid}", e.serve(model.ThingReport, e.forget))
+	refused := func(*request) (answer, error) {
+		return answer{}, refusal{http.StatusForbidden, needToken, model.RefusedToken}
+	}
+	mux.HandleFunc("POST /register", e.serve(model.ThingReport, refused))
+	mux.HandleFunc("POST /bootstate", e.serve(model.ThingBootState, refused))
+	mux.HandleFunc("GET /systems/{uuid}", e.serve(model.ThingReport, refused))
+	mux.HandleFunc("DELETE /delete/{uuid}", e.serve(model.ThingReport, refused))
 	return e.counted(mux)
 }
 

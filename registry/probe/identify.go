@@ -12,12 +12,11 @@ type reporter struct {
 	namesakes []model.TicketHolder // all servers with its UUID
 	uuid      string               // canonical
 	holder    model.TicketHolder
-	known     bool // always with a token
+	known     bool
 }
 
-// identify finds the server with a UUID, and checks the token, if there is one, and
-// the address that the request came from. What is wrong with the address is told only to
-// a client that has the token.
+// identify finds the server with a UUID, and checks the token and the address that the request came from. Only a client
+// with the token learns that its address is wrong.
 func (q *request) identify(uuid string) (reporter, error) {
 	canonical, err := model.CanonicalUUID(uuid)
 	if err == nil && !model.UsableUUID(canonical) {
@@ -32,12 +31,10 @@ func (q *request) identify(uuid string) (reporter, error) {
 	}
 	q.ticket = rep.holder.Ticket
 	misplaced := q.checkAddress(rep)
-	if token := q.PathValue("token"); token != "" {
-		if err := q.checkToken(rep, token); err != nil {
-			return reporter{}, err
-		}
-		q.by.Token = true
+	if err := q.checkToken(rep, q.PathValue("token")); err != nil {
+		return reporter{}, err
 	}
+	q.by.Token = true
 	return rep, misplaced
 }
 

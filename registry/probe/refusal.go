@@ -8,8 +8,7 @@ import (
 )
 
 // needToken is the answer to a report without a token.
-const needToken = "a token is needed: report to <registry.url>/r/<token>/register, as the discovery Ignition of this server says; " +
-	"registry.requireToken: false allows reports without"
+const needToken = "a token is needed: report to <registry.url>/r/<token>/register, as the discovery Ignition of this server says"
 
 // refusal is an error that is answered to the client, with its status code.
 type refusal struct {
@@ -24,9 +23,8 @@ func refuse(code int, format string, args ...any) error {
 	return refusal{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// refuseToken words all that is wrong with a token alike, so that
-// nobody learns which tokens or UUIDs there are. A client that has shown a good token may be
-// told more, and without tokens upstream's answers tell it anyway.
+// refuseToken has one text for all wrong tokens, so that a client cannot learn which tokens or UUIDs exist. A client
+// with a good token may learn more.
 func refuseToken(reason model.TicketRefusal) error {
 	return refusal{http.StatusForbidden, "this token is not of an open boot ticket of this server", reason}
 }

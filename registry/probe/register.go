@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -23,9 +22,6 @@ const (
 // of no use any more, for a probe that once succeeded goes on for ever (R04).
 func (e *endpoint) register(q *request) (answer, error) {
 	done := answer{code: http.StatusCreated}
-	if err := q.admit(); err != nil {
-		return answer{}, err
-	}
 	var body model.ProbeRegistration
 	rep, err := q.read(&body)
 	if err != nil {
@@ -34,30 +30,14 @@ func (e *endpoint) register(q *request) (answer, error) {
 	if err := checkProbeData(&body.Data); err != nil {
 		return answer{}, err
 	}
-	if !rep.known {
-		return done, e.registerUnknown(q, rep.uuid, body.Data)
-	}
 	t := rep.holder.Ticket
 	switch {
-	case t == nil:
 	case t.Purpose == model.PurposeDiscovery && t.Open():
 		return done, q.save(t, &model.ProbeReport{Ticket: t.ID, ReceivedAt: q.now(), Data: body.Data.Used()})
-	case t.Purpose == model.PurposeClaim && q.PathValue("token") != "":
+	case t.Purpose == model.PurposeClaim:
 		return answer{}, refuse(http.StatusForbidden, "this token is of a claim's boot ticket; a claimed server reports to /bootstate")
 	}
 	return done, nil
-}
-
-// registerUnknown takes the report of a machine that no server record has, for
-// people to look at (R01).
-func (e *endpoint) registerUnknown(q *request, uuid string, data model.ProbeData) error {
-	q.endpoint.metrics.unknown.Inc()
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("encode report: %w", err)
-	}
-	q.endpoint.unknown.put(uuid, raw)
-	return nil
 }
 
 // checkProbeData refuses reports that are larger than any machine's.

@@ -89,14 +89,6 @@ func (q *request) note(what model.TicketThing, err error) {
 // now is our own time: a probe's clock may be wrong (R03).
 func (q *request) now() time.Time { return q.endpoint.Clock().UTC() }
 
-// admit refuses requests without a token where one is needed.
-func (q *request) admit() error {
-	if q.PathValue("token") == "" && !q.endpoint.Open {
-		return refusal{http.StatusForbidden, needToken, model.RefusedToken}
-	}
-	return nil
-}
-
 // reportHead is what is read of a report before it is known who reports.
 type reportHead struct {
 	SystemUUID string `json:"systemUUID"`

@@ -21,6 +21,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"ingot/bootsvc/oci"
+	"ingot/model"
 )
 
 // Options are how Copy speaks to registries, and whom it tells how far it is.
@@ -89,12 +90,12 @@ func Copy(ctx context.Context, from, to string, o Options) (ocispec.Descriptor, 
 // defaultTag is what a layout's image is called by whoever does not say.
 const defaultTag = "latest"
 
-func parse(ref string) (oci.Reference, error) {
+func parse(ref string) (model.ImageReference, error) {
 	local, err := LocalReference(ref)
 	if err != nil {
-		return oci.Reference{}, err
+		return model.ImageReference{}, err
 	}
-	r, err := oci.ParseReference(local)
+	r, err := model.ParseImageReference(local)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", ref, err)
 	}
@@ -113,7 +114,7 @@ func (o Options) copyOptions() oras.CopyOptions {
 }
 
 // source returns what to read from, and which tag or digest.
-func (o Options) source(ctx context.Context, r oci.Reference) (oras.ReadOnlyTarget, string, error) {
+func (o Options) source(ctx context.Context, r model.ImageReference) (oras.ReadOnlyTarget, string, error) {
 	at := r.Digest + r.Tag // one of them is set
 	if r.Layout == "" {
 		repository, err := o.repository(r)
@@ -151,7 +152,7 @@ func onlyTag(ctx context.Context, store registry.TagLister) (string, error) {
 }
 
 // target returns what to write to.
-func (o Options) target(ctx context.Context, r oci.Reference) (oras.Target, error) {
+func (o Options) target(ctx context.Context, r model.ImageReference) (oras.Target, error) {
 	if r.Layout == "" {
 		return o.repository(r)
 	}
@@ -161,7 +162,7 @@ func (o Options) target(ctx context.Context, r oci.Reference) (oras.Target, erro
 	return layout.NewWithContext(ctx, r.Layout)
 }
 
-func (o Options) repository(r oci.Reference) (*remote.Repository, error) {
+func (o Options) repository(r model.ImageReference) (*remote.Repository, error) {
 	repository, err := remote.NewRepository(r.Name())
 	if err != nil {
 		return nil, err

@@ -18,12 +18,12 @@ import (
 // diskSource is how the disk image of a boot is fetched, nil if the boot's image is none, and
 // the image in a registry that it was asked in, if it is in one.
 func (b *Boots) diskSource(ctx context.Context, boot *proposal.Boot) (*diskimage.Source, model.PinnedImage, error) {
-	ref, isURL, err := diskimage.ParseURL(boot.Image)
-	switch {
-	case err != nil:
-		return nil, model.PinnedImage{}, err
-	case isURL:
-		s := ref.Source(b.Images.Client(), false)
+	if model.IsImageURL(boot.Image) {
+		u, err := model.ParseImageURL(boot.Image)
+		if err != nil {
+			return nil, model.PinnedImage{}, &because{err, model.ReasonInvalidReference}
+		}
+		s := diskimage.FromURL(boot.Image, u, b.Images.Client(), false)
 		return &s, model.PinnedImage{}, nil
 	}
 	img, err := b.Images.Resolve(ctx, boot.Image, boot.Architecture)
@@ -40,7 +40,7 @@ func (b *Boots) diskSource(ctx context.Context, boot *proposal.Boot) (*diskimage
 // layerSource is how the disk layer of an image in a registry is fetched.
 func (b *Boots) layerSource(ref string, img *model.PinnedImage) (*diskimage.Source, error) {
 	layer := img.Disk
-	at, err := oci.ParseReference(img.Repository + "@" + layer.Digest)
+	at, err := model.ParseImageReference(img.Repository + "@" + layer.Digest)
 	if err != nil {
 		return nil, err
 	}

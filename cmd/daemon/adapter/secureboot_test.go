@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot/netboottest"
 	"ingot/bootsvc/oci"
@@ -19,7 +20,7 @@ func TestWhatFirmwareWithSecureBootIsKnownToRefuse(t *testing.T) {
 	defer served.Close()
 	images := must.Get(oci.New(oci.Options{Own: []string{served.Host() + "/probe"}}))(t)
 	defer images.Close()
-	cache := must.Get(imagecache.Open(imagecache.Options{Dir: t.TempDir()}))(t)
+	cache := must.Get(imagecache.Open(imagecache.Options{Dir: must.Get(cachedir.Open(cachedir.Options{Path: t.TempDir()}))(t)}))(t)
 	defer cache.Close()
 	withoutSignature := func(string, model.ServerName) string { return "ipxe.efi" }
 	signed := func(string, model.ServerName) string { return "" }

@@ -1,8 +1,8 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"ingot/bootsvc"
@@ -15,21 +15,29 @@ import (
 	"ingot/gitsource/signing"
 )
 
-// loaders checks whether there are boot loaders for the servers' architectures.
+// architectures are those that servers usually have.
+var architectures = []string{"amd64", "arm64"}
+
+// loaders checks whether there are boot loaders for all machines of an architecture.
 func loaders(_ context.Context, o *config.Options) []Result {
 	const check = "boot.loaderDirs"
 	if !o.ServesLoaders() {
 		return []Result{skipped(check, "neither dhcp nor tftp serves boot loaders")}
 	}
-	missing := netboot.OpenLoaders(o.Boot.LoaderDirs).Missing(o.Boot.Architectures)
-	if len(missing) == 0 {
-		return []Result{ok(check, "there are boot loaders for "+strings.Join(o.Boot.Architectures, ", "))}
-	}
+	var served []string
 	var results []Result
-	for _, line := range missing {
-		what, _, _ := strings.Cut(line, ";")
-		results = append(results, wrong(check, what,
-			"install iPXE (Debian: apt install ipxe), or remove architectures that you do not have from boot.architectures"))
+	for _, architecture := range architectures {
+		missing := netboot.OpenLoaders(o.Boot.LoaderDirs).Missing([]string{architecture})
+		if len(missing) == 0 {
+			served = append(served, architecture)
+		}
+		for _, line := range missing {
+			what, _, _ := strings.Cut(line, ";")
+			results = append(results, wrong(check, what, "install iPXE (Debian: apt install ipxe)"))
+		}
+	}
+	if len(served) > 0 {
+		return []Result{ok(check, "there are boot loaders for "+strings.Join(served, ", "))}
 	}
 	return results
 }
@@ -46,8 +54,8 @@ func files(_ context.Context, o *config.Options) []Result {
 			results = append(results, judged(f.Key, err, f.Path+" can be read", "create it, or remove the key; until then, "+f.Without))
 		}
 	}
-	if script := o.Boot.Rescue.Script; script != "" {
-		results = append(results, judged("boot.rescue.script", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
+	if script := o.Boot.Rescue; script != "" {
+		results = append(results, judged("boot.rescue", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
 			"correct the file, or remove the key: machines without a boot ticket boot from their disks until then"))
 	}
 	return results
@@ -71,7 +79,7 @@ func folders(_ context.Context, o *config.Options) []Result {
 	return results
 }
 
-// image checks whether the probe's image can be booted on each architecture.
+// image checks whether the probe's image can be booted, and on which architectures.
 func image(ctx context.Context, o *config.Options) []Result {
 	const check = "discovery.image"
 	if o.Discovery.Image == "" {
@@ -84,13 +92,18 @@ func image(ctx context.Context, o *config.Options) []Result {
 		return []Result{wrong(check, err.Error(), "correct the keys of boot")}
 	}
 	defer images.Close()
-	var results []Result
-	for _, architecture := range o.Boot.Architectures {
-		_, err := images.Resolve(ctx, o.Discovery.Image, architecture)
-		results = append(results, judged(check, err, fmt.Sprintf("%s boots %s", o.Discovery.Image, architecture),
-			"see `ingot image inspect`; remove architectures that you do not have from boot.architectures"))
+	var boots []string
+	for _, architecture := range architectures {
+		_, resolveErr := images.Resolve(ctx, o.Discovery.Image, architecture)
+		if resolveErr == nil {
+			boots = append(boots, architecture)
+		}
+		err = cmp.Or(err, resolveErr)
 	}
-	return results
+	if len(boots) == 0 {
+		return []Result{wrong(check, err.Error(), "see `ingot image inspect`")}
+	}
+	return []Result{ok(check, o.Discovery.Image+" boots "+strings.Join(boots, ", "))}
 }
 
 func firstOf(dirs []string) string {

@@ -299,7 +299,7 @@ func TestRun(t *testing.T) {
 	delete(got, "state.dir space") // of the machine that tests run on
 	want := map[string]Outcome{
 		"git.url": OK, "status.branch": OK, "git.auth.usernameFile": OK, "git.auth.passwordFile": OK, "clock": OK, "store": OK, "redis.sealKeyFile": OK, "state.dir": OK,
-		"boot.cacheDir space": OK, "boot.diskCacheDir space": OK, "boot.listen": OK, "registry.listen": OK, "admin.listen": OK, "tftp.listen": OK,
+		"boot.cacheDir space": OK, "boot.listen": OK, "registry.listen": OK, "admin.listen": OK, "tftp.listen": OK,
 		"boot.url": Wrong, "registry.url": Wrong, "boot.loaderDirs": Wrong, "discovery.image": Wrong,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -317,7 +317,7 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if got := files(t.Context(), &o); len(got) > 0 {
 		t.Errorf("without any, %+v", got)
 	}
-	o.Boot.Files, o.Boot.Rescue.Script, o.Boot.CredentialsFile = filepath.Join(dir, "files"), script, filepath.Join(dir, "config.json")
+	o.Boot.Files, o.Boot.Rescue, o.Boot.CredentialsFile = filepath.Join(dir, "files"), script, filepath.Join(dir, "config.json")
 	outcomes := func() (all []Outcome) {
 		for _, r := range append(files(t.Context(), &o), folders(t.Context(), &o)...) {
 			all = append(all, r.Outcome)

@@ -100,8 +100,7 @@ func existing(dir string) string {
 // What has to be free on disk at least.
 const (
 	leastState  = 256 << 20
-	leastImages = 2 << 30
-	leastDisks  = 10 << 30 // a disk image, beside its chunks while it is prepared
+	leastImages = 10 << 30 // a disk image and its chunks
 )
 
 // space checks how much is free where state and images are kept.
@@ -110,14 +109,9 @@ func space(_ context.Context, o *config.Options) []Result {
 	if images == "" {
 		images = filepath.Join(o.State.Dir, "images")
 	}
-	disks := o.Boot.DiskCacheDir
-	if disks == "" {
-		disks = filepath.Join(o.State.Dir, "disks")
-	}
 	return []Result{
 		spaceOf("state.dir space", o.State.Dir, leastState),
 		spaceOf("boot.cacheDir space", images, min(leastImages, uint64(o.Boot.CacheSize))),
-		spaceOf("boot.diskCacheDir space", disks, min(leastDisks, uint64(o.Boot.DiskCacheSize))),
 	}
 }
 

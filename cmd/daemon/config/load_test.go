@@ -34,7 +34,7 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	must.Do(t, os.WriteFile(key, []byte("token"), 0o600))
 	got, problem := load(t, repository+"guard: {window: 7m, maxDisruptions: 9}\n",
 		"HOME=/root", "INGOT_GUARD_WINDOW=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
-		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_REGISTRY_REQUIRE_TOKEN=false",
+		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_ADMIN_OPEN_METRICS=true",
 		"INGOT_ADMIN_LISTEN=", "INGOT_GUARD_MAX_POWER_DISRUPTIONS=5")
 	if problem != "" {
 		t.Fatal(problem)
@@ -46,7 +46,7 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	want.Guard.MaxDisruptions = 9
 	want.BMC.RequestsPerSecond = 2.5
 	want.Boot.CacheSize = 3 << 20
-	want.Registry.RequireToken = false
+	want.Admin.OpenMetrics = true
 	want.Admin.Listen = ""
 	want.Guard.MaxPowerDisruptions = 5
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/gitsource"
 	"ingot/model"
 )
@@ -158,32 +159,19 @@ type Guard struct {
 
 // Boot has the settings of the boot service.
 type Boot struct {
-	Listen            string   `json:"listen"`
-	URL               string   `json:"url"` // as servers reach it; derived when empty
-	Architectures     []string `json:"architectures"`
-	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
+	Listen string `json:"listen"`
+	URL    string `json:"url"` // as servers reach it; derived when empty
+	// Registries are the registries that images may come from; empty = any.
+	Registries []oci.Registry `json:"registries"`
 	// ImageDirs are the folders that images in OCI image layouts (oci:/folder) may lie in.
 	ImageDirs []string `json:"imageDirs"`
-	// InsecureRegistries, host or host:port, are reached without TLS, as those are that are
-	// called localhost or by a loopback address.
-	InsecureRegistries []string `json:"insecureRegistries"`
-	// SecureRegistries, host or host:port, are on this machine, by whatever name, and are
-	// reached with TLS.
-	SecureRegistries []string `json:"secureRegistries"`
 	// CAFile holds certificates that registries are trusted by beside the system's.
 	CAFile string `json:"caFile"`
 	// CredentialsFile is a docker config.json with the credentials for registries.
-	CredentialsFile string   `json:"credentialsFile"`
-	CacheDir        string   `json:"cacheDir"` // state.dir/images when empty
-	CacheSize       ByteSize `json:"cacheSize"`
-	// MaxConcurrentDownloads bounds how many layers are fetched from OCI registries at the
-	// same time.
-	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
-	// DiskCacheDir is where disk images are kept that probes write, state.dir/disks when empty.
-	DiskCacheDir  string   `json:"diskCacheDir"`
-	DiskCacheSize ByteSize `json:"diskCacheSize"`
-	// MaxImageSize bounds the disk that a disk image is of.
-	MaxImageSize ByteSize `json:"maxImageSize"`
+	CredentialsFile string `json:"credentialsFile"`
+	// CacheDir is where image layers and disk images are kept, state.dir/images when empty.
+	CacheDir  string   `json:"cacheDir"`
+	CacheSize ByteSize `json:"cacheSize"`
 	// BindTickets says which client may use a server's boot ticket: machine, first-client
 	// or nothing.
 	BindTickets string `json:"bindTickets"`
@@ -194,34 +182,19 @@ type Boot struct {
 	Loaders map[string]string `json:"loaders"`
 	// Files is a folder that is served to everybody by TFTP, and by HTTP below /files/.
 	Files string `json:"files"`
-	// Rescue is what machines without a boot ticket are served.
-	Rescue BootRescue `json:"rescue"`
+	// Rescue is the file of an iPXE script for machines without a boot ticket; empty = none.
+	Rescue string `json:"rescue"`
 }
-
-// BootRescue is an iPXE script for machines without a boot ticket.
-type BootRescue struct {
-	Script string `json:"script"` // its file; empty = none
-	For    string `json:"for"`    // RescueUnknown or RescueAvailable
-}
-
-// Values of boot.rescue.for.
-const (
-	RescueUnknown   = "unknown"   // machines that are no server of Ingot's
-	RescueAvailable = "available" // besides, servers that are Available
-)
 
 // Registry has the settings of the probe endpoint.
 type Registry struct {
-	Listen       string `json:"listen"`
-	URL          string `json:"url"` // as servers reach it; derived when empty
-	RequireToken bool   `json:"requireToken"`
+	Listen string `json:"listen"`
+	URL    string `json:"url"` // as servers reach it; derived when empty
 }
 
 // Metadata has the settings of the metadata service.
 type Metadata struct {
 	Listen string `json:"listen"`
-	// Static is served to every server; its labels and annotations override it.
-	Static map[string]string `json:"static"`
 }
 
 // TFTP has the settings of the server for boot loaders.
@@ -286,12 +259,10 @@ func Default() Options {
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		},
 		Boot: Boot{
-			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, ImageDirs: []string{"/usr/share/ingot/images"}, InsecureRegistries: []string{}, SecureRegistries: []string{},
-			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, DiskCacheSize: 100 << 30, MaxImageSize: 256 << 30, BindTickets: "machine",
-			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{}, Rescue: BootRescue{For: RescueUnknown},
+			Listen: ":8082", Registries: []oci.Registry{}, ImageDirs: []string{"/usr/share/ingot/images"}, CacheSize: 100 << 30, BindTickets: "machine",
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{},
 		},
-		Registry: Registry{Listen: ":10000", RequireToken: true},
-		Metadata: Metadata{Static: map[string]string{}},
+		Registry: Registry{Listen: ":10000"},
 		Admin:    Admin{Listen: "127.0.0.1:8080", TrustedHeader: TrustedHeader{From: []string{}}},
 		DHCP:     []dhcp.Network{},
 	}

@@ -32,9 +32,8 @@ func (g Git) Project() (forge.Project, error) {
 // knows better where BMCs are.
 func (o *Options) Images() oci.Options {
 	return oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image},
-		PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
-		CredentialsFile: o.Boot.CredentialsFile, Inside: o.MayBeBMC,
+		Registries: o.Boot.Registries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image},
+		CAFile: o.Boot.CAFile, CredentialsFile: o.Boot.CredentialsFile, Inside: o.MayBeBMC,
 	}
 }
 

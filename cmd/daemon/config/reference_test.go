@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 	"ingot/model/must"
 )
@@ -40,6 +41,7 @@ var entryFields = []struct {
 	of   reflect.Type
 	page string
 }{
+	{"boot.registries", reflect.TypeFor[oci.Registry](), "booting.md"},
 	{"git.tenants", reflect.TypeFor[model.Tenant](), "tenants.md"},
 	{"dhcp", reflect.TypeFor[dhcp.Network](), "networks.md"},
 }

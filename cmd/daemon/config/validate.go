@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -9,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -46,7 +45,6 @@ func (c *checks) numbers(o *Options) {
 	}
 	c.lasts("bmc.powerOffGrace", o.BMC.PowerOffGrace, time.Second)
 	c.lasts("discovery.timeout", o.Discovery.Timeout, time.Second)
-	c.atLeast("boot.maxConcurrentDownloads", o.Boot.MaxConcurrentDownloads, 1)
 	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
 	c.atLeast("guard.maxPowerDisruptions", o.Guard.MaxPowerDisruptions, 0)
 	c.lasts("guard.window", o.Guard.Window, time.Second)
@@ -58,12 +56,6 @@ func (c *checks) numbers(o *Options) {
 	}
 	if o.Boot.CacheSize < 1<<20 {
 		c.wrong("boot.cacheSize", "%s is not allowed: must be 1MiB or more, such as 20GiB", o.Boot.CacheSize)
-	}
-	if o.Boot.DiskCacheSize < 1<<20 {
-		c.wrong("boot.diskCacheSize", "%s is not allowed: must be 1MiB or more, such as 100GiB", o.Boot.DiskCacheSize)
-	}
-	if o.Boot.MaxImageSize < 1<<20 {
-		c.wrong("boot.maxImageSize", "%s is not allowed: must be 1MiB or more, such as 256GiB", o.Boot.MaxImageSize)
 	}
 }
 
@@ -81,9 +73,6 @@ func (c *checks) atLeast(key string, n, least int) {
 	}
 }
 
-// The machine architectures that can be booted, as Go and OCI name them.
-var architectures = []string{"amd64", "arm64"}
-
 func (c *checks) names(o *Options) {
 	modes := []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}
 	if !slices.Contains(modes, o.Cleanup.Mode) {
@@ -92,28 +81,14 @@ func (c *checks) names(o *Options) {
 	if o.State.Dir == "" {
 		c.wrong("state.dir", "is empty; name a folder that outlives restarts, such as /var/lib/ingot")
 	}
-	if len(o.Boot.Architectures) == 0 {
-		c.wrong("boot.architectures", "is empty; name those of your servers: %s", strings.Join(architectures, ", "))
-	}
-	for _, a := range o.Boot.Architectures {
-		if !slices.Contains(architectures, a) {
-			c.wrong("boot.architectures", "%q is not allowed: must be among %s", a, strings.Join(architectures, ", "))
-		}
-	}
 	c.images(o)
-	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
-	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
-	c.registries("boot.secureRegistries", o.Boot.SecureRegistries)
-	for _, r := range o.Boot.SecureRegistries {
-		if slices.Contains(o.Boot.InsecureRegistries, r) {
-			c.wrong("boot.secureRegistries", "%q is in boot.insecureRegistries too: keep it in one of them", r)
+	for _, r := range o.Boot.Registries {
+		if _, err := model.ParseRegistry(r.Host); err != nil {
+			c.wrong("boot.registries", "%v; write {host: registry.example.com:5000}", err)
 		}
 	}
 	if _, err := netboot.ParseAddressRule(o.Boot.BindTickets); err != nil {
 		c.wrong("boot.bindTickets", "%v", err)
-	}
-	if err := metadata.CheckStatic(o.Metadata.Static); err != nil {
-		c.wrong("metadata.static", "%v", err)
 	}
 	for i, n := range o.BMC.Networks {
 		if _, err := model.ParseNetwork(n.Prefix.String()); err != nil {
@@ -154,14 +129,6 @@ func (r Redis) HasPassword() bool {
 	return password != ""
 }
 
-func (c *checks) registries(key string, hosts []string) {
-	for _, r := range hosts {
-		if r == "" || strings.ContainsAny(r, "/ @") {
-			c.wrong(key, "%q is not allowed: must be host or host:port, without scheme and path, such as registry.example.com:5000", r)
-		}
-	}
-}
-
 // images checks where images are kept, and those that the configuration itself names.
 func (c *checks) images(o *Options) {
 	for _, dir := range o.Boot.ImageDirs {
@@ -170,7 +137,11 @@ func (c *checks) images(o *Options) {
 		}
 	}
 	if image := o.Discovery.Image; image != "" {
-		if err := oci.CheckReference(image, o.Boot.ImageDirs); err != nil {
+		r, err := model.ParseImageReference(image)
+		if err == nil && r.Layout != "" && !slices.ContainsFunc(o.Boot.ImageDirs, func(dir string) bool { return within(r.Layout, dir) }) {
+			err = errors.New("it is in no folder of boot.imageDirs")
+		}
+		if err != nil {
 			c.wrong("discovery.image", "%q is not allowed: %v; write it as registry.example.com/name:tag, or as oci:/folder:tag in a folder of boot.imageDirs", image, err)
 		}
 	}

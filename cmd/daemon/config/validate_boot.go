@@ -12,9 +12,6 @@ import (
 func (c *checks) boot(o *Options) {
 	c.bootFiles(o)
 	c.bootLoaders(o.Boot.Loaders)
-	if whom := []string{RescueUnknown, RescueAvailable}; !slices.Contains(whom, o.Boot.Rescue.For) {
-		c.wrong("boot.rescue.for", "%q is not allowed: must be one of %s", o.Boot.Rescue.For, strings.Join(whom, ", "))
-	}
 }
 
 func (c *checks) bootLoaders(kinds map[string]string) {

@@ -28,8 +28,8 @@ func (c *checks) tenants(o *Options) {
 		c.wrong("git.tenants", "lets nobody define a BMC; add the folder of the rack's operator, such as {path: ops, kinds: [\"*\"], "+
 			"namespaces: [\"*\"]}")
 	}
-	if len(o.Boot.AllowedRegistries) == 0 {
-		c.wrong("boot.allowedRegistries", "is empty though git.tenants is set: a tenant's image may come from anywhere then, also from "+
+	if len(o.Boot.Registries) == 0 {
+		c.wrong("boot.registries", "is empty though git.tenants is set: a tenant's image may come from anywhere then, also from "+
 			"inside; name the registries of your images")
 	}
 }

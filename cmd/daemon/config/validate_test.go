@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -99,10 +100,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
 			want: `ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
 		},
-		"an architecture that cannot be booted": {
-			text: repository + "boot: {architectures: [amd64, riscv64]}\n",
-			want: `ingot.yaml:2:23: boot.architectures: "riscv64" is not allowed: must be among amd64, arm64`,
-		},
 		"a size in words": {
 			text: repository + "boot: {cacheSize: plenty}\n",
 			want: `ingot.yaml:2:19: boot.cacheSize: "plenty" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
@@ -159,9 +156,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "redis: {url: \"redis://localhost\", caFile: /dev/zero}\n",
 			want: "ingot.yaml:2:43: redis.caFile: is set though redis.url is not one with TLS: write it as rediss://host:6379/0, or take this out",
 		},
-		"a registry with TLS and without": {
-			text: repository + "boot: {insecureRegistries: [\"r:5000\"], secureRegistries: [\"r:5000\"]}\n",
-			want: "ingot.yaml:2:58: boot.secureRegistries: \"r:5000\" is in boot.insecureRegistries too: keep it in one of them",
+		"a removed list of registries": {
+			text: repository + "boot: {insecureRegistries: [\"r:5000\"]}\n",
+			want: "ingot.yaml:2:8: boot.insecureRegistries: was removed: list the registries in boot.registries with plain: true",
+		},
+		"a rescue script with a condition": {
+			text: repository + "boot: {rescue: {script: a.ipxe, for: unknown}}\n",
+			want: "ingot.yaml:2:16: boot.rescue: found a mapping, want a string",
 		},
 		"a DHCP option whose value has another form": {
 			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  options:\n    wpad: http://w/p\n    mtu: 67\n" +
@@ -320,34 +321,28 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 			o.Git.Tenants[1].Servers = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}
 		}),
 		"git.tenants":                     withTenants(func(o *Options) { o.Git.Tenants = o.Git.Tenants[1:] }),
-		"boot.allowedRegistries":          withTenants(func(o *Options) { o.Boot.AllowedRegistries = nil }),
+		"boot.registries":                 withTenants(func(o *Options) { o.Boot.Registries = nil }),
 		"bmc.networks[0].prefix":          func(o *Options) { o.BMC.Networks = model.BMCNetworks{{Plain: true}} },
 		"guard.maxConcurrentReprovisions": func(o *Options) { o.Guard.MaxConcurrentReprovisions = -1 },
-		"boot.architectures":              func(o *Options) { o.Boot.Architectures = nil },
-		"boot.allowedRegistries ": func(o *Options) {
-			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
+		"boot.registries ": func(o *Options) {
+			o.Boot.Registries = []oci.Registry{{Host: "ghcr.io"}, {Host: "localhost:5000", Plain: true}, {Host: "ghcr.io/example"}}
 		},
-		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
-		"boot.files":                  func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
-		"boot.files ":                 func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
-		" boot.files":                 func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
-		" boot.files ":                func(o *Options) { o.Boot.Files = "/" },
-		"boot.loaders":                func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
-		"boot.loaders ":               func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
-		"boot.rescue.for":             func(o *Options) { o.Boot.Rescue.For = "everybody" },
-		"boot.insecureRegistries":     func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
-		"metadata.static":             func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
-		"boot.diskCacheSize":          func(o *Options) { o.Boot.DiskCacheSize = 0 },
-		"boot.maxImageSize":           func(o *Options) { o.Boot.MaxImageSize = 1 },
-		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
-		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
-		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
-		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
-		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
-		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
-		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
-		"boot.imageDirs":              func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
-		"discovery.image":             func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
+		" boot.registries": func(o *Options) { o.Boot.Registries = []oci.Registry{{Host: "http://registry"}} },
+		"boot.bindTickets": func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.files":       func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
+		"boot.files ":      func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
+		" boot.files":      func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
+		" boot.files ":     func(o *Options) { o.Boot.Files = "/" },
+		"boot.loaders":     func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
+		"boot.loaders ":    func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
+		"boot.cacheSize":   func(o *Options) { o.Boot.CacheSize = 0 },
+		"registry.url":     func(o *Options) { o.Registry.URL = "ftp://host" },
+		"registry.listen":  func(o *Options) { o.Registry.Listen = ":70000" },
+		"metadata.listen":  func(o *Options) { o.Metadata.Listen = "1" },
+		"tftp.listen":      func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.loaderDirs":  func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"boot.imageDirs":   func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
+		"discovery.image":  func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},
@@ -365,7 +360,7 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 
 func withTenants(change func(*Options)) func(*Options) {
 	return func(o *Options) {
-		o.Boot.AllowedRegistries = []string{"registry.example"}
+		o.Boot.Registries = []oci.Registry{{Host: "registry.example"}}
 		o.Git.Tenants = model.Tenants{{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}}, {Path: "tenants/alpha"}}
 		change(o)
 	}
@@ -377,7 +372,7 @@ func TestTenantsAreReadFromTheFile(t *testing.T) {
   tenants:
     - {path: ops, kinds: ["*"], namespaces: ["*"], bmcNetworks: [10.0.0.0/16]}
     - {path: tenants/alpha, namespaces: [alpha], servers: {matchLabels: {tenant: alpha}}}
-boot: {allowedRegistries: [registry.example]}
+boot: {registries: [{host: registry.example}]}
 `)
 	want := model.Tenants{
 		{
@@ -392,7 +387,7 @@ boot: {allowedRegistries: [registry.example]}
 	if diff := cmp.Diff(want, got.Git.Tenants, cmpopts.EquateComparable(netip.Prefix{})); diff != "" || problem != "" {
 		t.Errorf("%s\n%s", problem, diff)
 	}
-	_, problem = load(t, "git: {url: /srv/metal.git, path: fleet, tenants: [{path: ops, kinds: [BMC]}]}\nboot: {allowedRegistries: [a]}\n")
+	_, problem = load(t, "git: {url: /srv/metal.git, path: fleet, tenants: [{path: ops, kinds: [BMC]}]}\nboot: {registries: [{host: a}]}\n")
 	wanted := `ingot.yaml:1:58: git.tenants[0].path: "ops" is not below git.path "fleet", so no file is read ` +
 		`there; paths begin at the root of the repository`
 	if problem != wanted {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ingot/model"
@@ -72,7 +71,7 @@ func complete(s *server, b *proposal.Boot) {
 // trouble is why a boot is not possible now.
 func trouble(s *server, b proposal.Boot) (why proposal.Why) {
 	p := s.Record.Boot.Problem
-	if why = cmp.Or(s.Duplicate, Unsupported(s)); why.Reason != "" || !proposal.Concerns(p, &b) {
+	if why = s.Duplicate; why.Reason != "" || !proposal.Concerns(p, &b) {
 		return why
 	}
 	until := s.PauseEnd(p.NotBefore, proposal.MaxBootPause)
@@ -86,24 +85,10 @@ func trouble(s *server, b proposal.Boot) (why proposal.Why) {
 	return why
 }
 
-// Unsupported says that servers of this architecture are not served.
-func Unsupported(s *server) proposal.Why {
-	allowed, arch := s.Policy.Architectures, architecture(s)
-	if len(allowed) == 0 || slices.Contains(allowed, arch.Name) {
-		return proposal.Why{}
-	}
-	return s.WhyBy(model.ReasonArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
-		arch, strings.Join(allowed, ", "), arch.Name), proposal.RackOperator)
-}
-
 // Unarmed is why the server cannot be armed for its next boot, the zero Why if nothing prevents it.
 func Unarmed(s *server) proposal.Why {
-	p := s.Record.Boot.Problem
-	switch {
-	case p != nil && !proposal.FailedBoot(p):
+	if p := s.Record.Boot.Problem; p != nil && !proposal.FailedBoot(p) {
 		return proposal.ProblemWhy(s, p)
-	case !s.Ticket().Open() && s.State() == model.StateReserved && s.Claim != nil && !s.HasInstall() && s.Claim.Spec.Power != model.PowerOff:
-		return Unsupported(s)
 	}
 	return proposal.Why{}
 }
@@ -169,11 +154,20 @@ func architecture(s *server) Architecture {
 			return Architecture{name, "its probe"}
 		}
 	}
-	name := "amd64"
-	if only := s.Policy.Architectures; len(only) == 1 {
-		name = only[0]
+	return Architecture{Name: assumed(s.Observed)}
+}
+
+// assumed is the architecture of all servers whose BMC reports one if they have the same, and otherwise amd64.
+func assumed(o *model.Observed) string {
+	all := ""
+	for _, f := range o.ServerFacts {
+		if name := f.Inventory.Architecture(); name != "" && all != "" && name != all {
+			return "amd64"
+		} else if name != "" {
+			all = name
+		}
 	}
-	return Architecture{Name: name}
+	return cmp.Or(all, "amd64")
 }
 
 // method is how the server boots from the network: by PXE, unless UEFI HTTP boot is all that its BMC has.

@@ -20,12 +20,12 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		processors []model.Processor
 		firmware   *model.BootFirmware
-		probed     []string // what the probe's processor can do
-		only       []string // boot.architectures
+		probed     []string          // what the probe's processor can do
+		others     []model.Processor // of another server
 		want       string
 	}{
 		"nothing is known of it":                   {want: "amd64 " + assumed},
-		"nothing is known, and there is but one":   {only: []string{"arm64"}, want: "arm64 " + assumed},
+		"nothing is known, and the other is ARM":   {others: []model.Processor{arm}, want: "arm64 " + assumed},
 		"x86-64 by its instruction set":            {processors: []model.Processor{amd}, want: "amd64 (by its processors)"},
 		"x86 without an instruction set":           {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
 		"ARM by its instruction set":               {processors: []model.Processor{arm}, want: "arm64 (by its processors)"},
@@ -46,9 +46,9 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		"the probe's processor says nothing of it": {probed: []string{"fpu"}, want: "amd64 " + assumed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := plantest.BigFleet(1, 0)
+			in := plantest.BigFleet(2, 0)
 			const name = "bmc00000-system-0"
-			in.Policy.Architectures = tc.only
+			in.Observed.ServerFacts["bmc00001-system-0"].Inventory = &model.Inventory{Processors: tc.others}
 			in.Observed.ServerFacts[name].Inventory = &model.Inventory{Processors: tc.processors}
 			in.Observed.Progress[name] = &model.Progress{Ticket: "an older one", Firmware: tc.firmware}
 			in.Observed.Probes[name] = &model.ProbeReport{Data: model.ProbeData{CPU: []model.ProbeCPU{{Capabilities: tc.probed}}}}

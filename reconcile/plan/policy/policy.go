@@ -34,7 +34,6 @@ type Options struct {
 	BootAttempts int
 	BootGrace    time.Duration
 
-	Architectures       []string // those that are served; empty = all
 	LoaderArchitectures []string // those of UEFI machines that have a boot loader; nil = not known
 
 	CleanupMode    string                   // none, quick or secure

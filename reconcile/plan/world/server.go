@@ -6,7 +6,6 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
-	"ingot/reconcile/plan/boot"
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/disks"
 	"ingot/reconcile/plan/laws"
@@ -136,8 +135,6 @@ func (s *Server) unfree() string {
 		return "not the machine that Git describes"
 	case s.Duplicate.Reason != "":
 		return "of a UUID that another machine has"
-	case boot.Unsupported(s.Server).Reason != "":
-		return "of an architecture that is not in boot.architectures"
 	case s.Power() != model.PowerOff || s.Reading.Offs < s.Policy.OffReadings || s.Record.Boot.Ticket.Open():
 		return "not yet powered off"
 	}

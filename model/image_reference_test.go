@@ -1,4 +1,4 @@
-package oci
+package model
 
 import (
 	"strings"
@@ -10,39 +10,39 @@ import (
 )
 
 var (
-	sumA = "sha256:" + strings.Repeat("a", 64)
-	sumB = "sha512:" + strings.Repeat("b", 128)
+	refSHA256 = "sha256:" + strings.Repeat("a", 64)
+	refSHA512 = "sha512:" + strings.Repeat("b", 128)
 )
 
 func TestParseReference(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   string
-		want Reference
+		want ImageReference
 	}{
-		"a name without a tag is latest":            {"ghcr.io/a/b", Reference{"ghcr.io", "a/b", "latest", "", ""}},
-		"a tag is a tag":                            {"ghcr.io/a/b:1.2_x", Reference{"ghcr.io", "a/b", "1.2_x", "", ""}},
-		"I01: of tag and digest the digest wins":    {"ghcr.io/a/b:1@" + sumA, Reference{"ghcr.io", "a/b", "", sumA, ""}},
-		"sha512 is a digest too":                    {"ghcr.io/a/b@" + sumB, Reference{"ghcr.io", "a/b", "", sumB, ""}},
-		"I14: a port is not a tag":                  {"host:5000/repo", Reference{"host:5000", "repo", "latest", "", ""}},
-		"a port and a tag":                          {"host:5000/repo:x", Reference{"host:5000", "repo", "x", "", ""}},
-		"I08: registries have no capital letters":   {"GHCR.IO/a", Reference{"ghcr.io", "a", "latest", "", ""}},
-		"I08: Docker Hub has one name":              {"index.docker.io/library/a", Reference{"docker.io", "library/a", "latest", "", ""}},
-		"no registry is Docker Hub":                 {"a/b:1", Reference{"docker.io", "a/b", "1", "", ""}},
-		"one word is Docker Hub's library":          {"debian", Reference{"docker.io", "library/debian", "latest", "", ""}},
-		"the port of HTTPS goes without saying":     {"ghcr.io:443/a", Reference{"ghcr.io", "a", "latest", "", ""}},
-		"localhost is a registry":                   {"localhost/a", Reference{"localhost", "a", "latest", "", ""}},
-		"an IPv6 registry stands in brackets":       {"[fd00::1]:5000/a", Reference{"[fd00::1]:5000", "a", "latest", "", ""}},
-		"an IPv4 registry with a port and a digest": {"10.0.0.1:5000/a@" + sumA, Reference{"10.0.0.1:5000", "a", "", sumA, ""}},
-		"a layout may do without a tag":             {"oci:/srv/images/Probe", Reference{"", "", "", "", "/srv/images/Probe"}},
-		"a layout with a tag":                       {"oci:/srv/probe.tar:v1", Reference{"", "", "v1", "", "/srv/probe.tar"}},
-		"of a layout's tag and digest, too":         {"oci:/srv/probe:v1@" + sumA, Reference{"", "", "", sumA, "/srv/probe"}},
+		"a name without a tag is latest":            {"ghcr.io/a/b", ImageReference{"ghcr.io", "a/b", "latest", "", ""}},
+		"a tag is a tag":                            {"ghcr.io/a/b:1.2_x", ImageReference{"ghcr.io", "a/b", "1.2_x", "", ""}},
+		"I01: of tag and digest the digest wins":    {"ghcr.io/a/b:1@" + refSHA256, ImageReference{"ghcr.io", "a/b", "", refSHA256, ""}},
+		"sha512 is a digest too":                    {"ghcr.io/a/b@" + refSHA512, ImageReference{"ghcr.io", "a/b", "", refSHA512, ""}},
+		"I14: a port is not a tag":                  {"host:5000/repo", ImageReference{"host:5000", "repo", "latest", "", ""}},
+		"a port and a tag":                          {"host:5000/repo:x", ImageReference{"host:5000", "repo", "x", "", ""}},
+		"I08: registries have no capital letters":   {"GHCR.IO/a", ImageReference{"ghcr.io", "a", "latest", "", ""}},
+		"I08: Docker Hub has one name":              {"index.docker.io/library/a", ImageReference{"docker.io", "library/a", "latest", "", ""}},
+		"no registry is Docker Hub":                 {"a/b:1", ImageReference{"docker.io", "a/b", "1", "", ""}},
+		"one word is Docker Hub's library":          {"debian", ImageReference{"docker.io", "library/debian", "latest", "", ""}},
+		"the port of HTTPS goes without saying":     {"ghcr.io:443/a", ImageReference{"ghcr.io", "a", "latest", "", ""}},
+		"localhost is a registry":                   {"localhost/a", ImageReference{"localhost", "a", "latest", "", ""}},
+		"an IPv6 registry stands in brackets":       {"[fd00::1]:5000/a", ImageReference{"[fd00::1]:5000", "a", "latest", "", ""}},
+		"an IPv4 registry with a port and a digest": {"10.0.0.1:5000/a@" + refSHA256, ImageReference{"10.0.0.1:5000", "a", "", refSHA256, ""}},
+		"a layout may do without a tag":             {"oci:/srv/images/Probe", ImageReference{"", "", "", "", "/srv/images/Probe"}},
+		"a layout with a tag":                       {"oci:/srv/probe.tar:v1", ImageReference{"", "", "v1", "", "/srv/probe.tar"}},
+		"of a layout's tag and digest, too":         {"oci:/srv/probe:v1@" + refSHA256, ImageReference{"", "", "", refSHA256, "/srv/probe"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := must.Get(ParseReference(tc.in))(t)
+			got := must.Get(ParseImageReference(tc.in))(t)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.in, diff)
 			}
-			again, err := ParseReference(got.String())
+			again, err := ParseImageReference(got.String())
 			if err != nil || again != got {
 				t.Errorf("%s is read again as %v, %v", got, again, err)
 			}
@@ -77,7 +77,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 		"a very long name":              {"ghcr.io/" + strings.Repeat("a", 2000), "longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseReference(tc.in)
+			got, err := ParseImageReference(tc.in)
 			if err == nil {
 				t.Fatalf("%q is taken as %v", tc.in, got)
 			}
@@ -88,25 +88,25 @@ func TestParseReferenceRefuses(t *testing.T) {
 	}
 }
 
-func FuzzParseReference(f *testing.F) {
+func FuzzParseImageReference(f *testing.F) {
 	for _, s := range []string{
-		"a", "ghcr.io/a/b:1@" + sumA, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "oci:/srv/a.tar:1", "169.254.169.254/a",
+		"a", "ghcr.io/a/b:1@" + refSHA256, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "oci:/srv/a.tar:1", "169.254.169.254/a",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := ParseReference(s)
+		r, err := ParseImageReference(s)
 		if err != nil {
 			return
 		}
 		if both := r.Tag != "" && r.Digest != ""; both || r.Layout == "" && r.Tag == "" && r.Digest == "" {
 			t.Fatalf("%q: exactly one of tag and digest is to be set, or none of a layout: %#v", s, r)
 		}
-		again, err := ParseReference(r.String())
+		again, err := ParseImageReference(r.String())
 		if err != nil || again != r {
 			t.Fatalf("%q: %q is read again as %#v, %v", s, r.String(), again, err)
 		}
-		if !ValidName(r.Name()) {
+		if !IsImageName(r.Name()) {
 			t.Fatalf("%q: %q cannot stand in a script", s, r.Name())
 		}
 	})
