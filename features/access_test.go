@@ -2,23 +2,16 @@ package features
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -82,24 +75,8 @@ func (a *adminAccess) file(name string) string { return filepath.Join(a.dir, nam
 
 // writePair writes a certificate that is good for this machine and for name, and its key.
 func (a *adminAccess) writePair(name string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return errors.Join(os.WriteFile(a.file("tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600),
+	cert, key, err := selfSigned("127.0.0.1", name)
+	return errors.Join(err, os.WriteFile(a.file("tls.key"), key, 0o600),
 		os.WriteFile(a.file("tls.crt"), cert, 0o600), os.WriteFile(a.file("ca-"+name), cert, 0o600))
 }
 

@@ -158,8 +158,7 @@ func makeHole(ctx context.Context, server string) error {
 }
 
 func replaceKey(ctx context.Context) error {
-	w := siteOf(ctx)
-	return w.redis.do("SET "+serverHash+" mine", "+OK")
+	return siteOf(ctx).redis.do("SET "+serverHash+" mine", "+OK")
 }
 
 // storeTakesNoMore has each change of the store refused: Redis has no memory for it, or

@@ -68,10 +68,9 @@ func heldNowhereElse(ctx context.Context) error {
 }
 
 func runsFromDisk(ctx context.Context, m *machine) error {
-	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
 		boots := m.Boots()
-		if len(boots) <= w.noted[m.name].Boots {
+		if len(boots) <= siteOf(ctx).noted[m.name].Boots {
 			return fmt.Errorf("%s has not booted", m.name)
 		}
 		if last := boots[len(boots)-1]; last.Outcome != sim.OutcomeDisk {

@@ -134,9 +134,8 @@ func wasDone(ctx context.Context, m *machine, powerOns, installs, wipes string) 
 
 // lastReset waits until a machine was asked to go off, which has to be in this way.
 func lastReset(ctx context.Context, m *machine, how string) error {
-	w := siteOf(ctx)
 	want := map[string]string{"shut down": "GracefulShutdown", "forced off": "ForceOff"}[how]
-	return w.eventually(ctx, func(summary) error {
+	return siteOf(ctx).eventually(ctx, func(summary) error {
 		resets := m.Resets()
 		if len(resets) == 0 || resets[len(resets)-1].Type != want {
 			return fmt.Errorf("%s was asked for %v, want a last %s", m.name, resets, want)

@@ -125,8 +125,7 @@ func killWriting(ctx context.Context, m *machine) error {
 }
 
 func askedForRest(ctx context.Context, m *machine) error {
-	w := siteOf(ctx)
-	asked := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") })
+	asked := siteOf(ctx).boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") })
 	if len(asked) < 2 {
 		return fmt.Errorf("%s asked for chunks %d times", m.name, len(asked))
 	}

@@ -75,9 +75,8 @@ func (w *site) fillLoaders() error {
 }
 
 func signLoaders(ctx context.Context, have string) error {
-	w := siteOf(ctx)
 	for _, name := range []string{"ipxe.efi", "snp-arm64.efi"} {
-		if err := os.WriteFile(filepath.Join(w.loaderDir(), name), netboottest.Program(have == "a"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(siteOf(ctx).loaderDir(), name), netboottest.Program(have == "a"), 0o600); err != nil {
 			return err
 		}
 	}
@@ -221,17 +220,15 @@ func (d *device) askUntil(right func() error) error {
 
 func commitSecret(ctx context.Context, name string) error {
 	w := siteOf(ctx)
-	_, err := w.repo.Commit(map[string]string{"bmcsecrets/" + name + ".yaml": text(secretOf(w.called(name)))}, "give the password of "+name)
-	return err
+	return w.commit(map[string]string{"bmcsecrets/" + name + ".yaml": text(secretOf(w.called(name)))}, "give the password of "+name)
 }
 
 func askBoot(ctx context.Context, d *device, firmware string) error {
-	w := siteOf(ctx)
 	options, err := d.boots(firmware)
 	if err != nil {
 		return err
 	}
-	w.told, err = d.acquire(netip.Addr{}, options...)
+	siteOf(ctx).told, err = d.acquire(netip.Addr{}, options...)
 	return err
 }
 

@@ -76,9 +76,8 @@ var tag = regexp.MustCompile(`<[^>]*>`)
 func withoutTags(body string) string { return unfolded(tag.ReplaceAllString(body, " ")) }
 
 func pageShowsInRack(ctx context.Context, what, server, letter, rack string) error {
-	w := siteOf(ctx)
 	drawn := regexp.MustCompile(`aria-label="rack ` + rack + `: [^"]*"> (.*?)</svg>`)
-	tile := fmt.Sprintf(`<a href="/servers/%s"><g class="%s`, w.called(server), letter)
+	tile := fmt.Sprintf(`<a href="/servers/%s"><g class="%s`, siteOf(ctx).called(server), letter)
 	return pageIs(ctx, what, func(_ *http.Response, body string) error {
 		if found := drawn.FindStringSubmatch(body); found == nil || !strings.Contains(found[1], tile) {
 			return fmt.Errorf("rack %s does not show %s", rack, tile)
@@ -202,6 +201,5 @@ func commitScriptLabel(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	labels := w.servers[name]["metadata"].(map[string]any)["labels"].(map[string]any)
 	labels["owner"] = script
-	_, err := w.repo.Commit(map[string]string{serverPath(name): text(w.servers[name])}, "label a server with a script")
-	return err
+	return w.commit(map[string]string{serverPath(name): text(w.servers[name])}, "label a server with a script")
 }

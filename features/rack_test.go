@@ -59,8 +59,7 @@ func (w *site) placeMachines() error {
 		spec(e)["macAddress"], spec(e)["ip"] = m.MAC(0), m.HostAddress().String()
 		files[filepath.Join(w.folder, "endpoints", string(m.Name())+".yaml")] = text(e)
 	}
-	_, err := w.repo.Commit(files, "say where the machines are")
-	return err
+	return w.commit(files, "say where the machines are")
 }
 
 func (w *site) machine(name string) (*machine, error) {

@@ -100,23 +100,13 @@ func (w *site) gitWith(env []string, args ...string) (string, error) {
 }
 
 func approveFound(ctx context.Context) error {
-	w := siteOf(ctx)
-	var token string
-	err := rig.Within(patience, func() error {
-		shown, err := w.statusBranch()
+	return approveShown(ctx, func(fleet string) (string, error) {
 		var doc struct {
 			Decided model.FleetRecord `json:"decided"`
 		}
-		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportFleet]), &doc))
-		if token = doc.Decided.GapToken; err == nil && token == "" {
-			err = errors.New("the status branch shows no token for servers that were found running")
-		}
-		return err
+		err := yaml.Unmarshal([]byte(fleet), &doc)
+		return doc.Decided.GapToken, err
 	})
-	if err != nil {
-		return err
-	}
-	return approve(ctx, token)
 }
 
 func switchAllOn(ctx context.Context, minutes int) error {
@@ -206,12 +196,10 @@ func startCopy(ctx context.Context) error {
 		return err
 	}
 	p, err := w.launch("copy.yaml", dir)
-	if err != nil {
-		return err
+	if err == nil {
+		w.succeed(p)
 	}
-	w.first, w.ingot = w.ingot, p
-	w.admit()
-	return nil
+	return err
 }
 
 // staysEnded starts the Ingot that has ended, and then the other one again.

@@ -75,8 +75,7 @@ func commitClaimBelow(ctx context.Context, claim, tenant string) error {
 	if err := w.claim(map[string]string{"CLAIM": claim}); err != nil {
 		return err
 	}
-	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/taken.yaml": w.claimFile(claim)}, "take "+claim)
-	return err
+	return w.commit(map[string]string{"claims/" + tenant + "/taken.yaml": w.claimFile(claim)}, "take "+claim)
 }
 
 func commitBMCBelow(ctx context.Context, name, tenant, secret string) error {
@@ -84,14 +83,12 @@ func commitBMCBelow(ctx context.Context, name, tenant, secret string) error {
 	at := w.stranger.Addr().(*net.TCPAddr)
 	file := "claims/" + tenant + "/" + name + ".yaml"
 	bmc := strangersBMC(name, "https", at.IP.String(), at.Port, secret)
-	_, err := w.repo.Commit(map[string]string{file: text(bmc)}, "add a BMC")
-	return err
+	return w.commit(map[string]string{file: text(bmc)}, "add a BMC")
 }
 
 func commitUnreadableBelow(ctx context.Context, tenant string) error {
 	files := map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}
-	_, err := siteOf(ctx).repo.Commit(files, "break a file")
-	return err
+	return siteOf(ctx).commit(files, "break a file")
 }
 
 func strangersBMC(name, scheme, host string, port int, secret string) map[string]any {
@@ -145,8 +142,7 @@ func strangerListens(ctx context.Context, host string) error {
 func commitLeadingAway(ctx context.Context, name, scheme, host, secret string) error {
 	w := siteOf(ctx)
 	port := w.stranger.Addr().(*net.TCPAddr).Port
-	_, err := w.repo.Commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
-	return err
+	return w.commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
 }
 
 func imageAtStranger(ctx context.Context, name string) error {

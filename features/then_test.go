@@ -45,9 +45,8 @@ func inError(ctx context.Context, name string) error {
 
 // wipedAgain waits for the report of a second wipe, which changes nothing.
 func wipedAgain(ctx context.Context, m *machine) error {
-	w := siteOf(ctx)
 	err := rig.Within(patience, func() error {
-		seen := w.report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/wipe") })
+		seen := siteOf(ctx).report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/wipe") })
 		if len(seen) < 2 {
 			return fmt.Errorf("%s reported %d wipes", m.name, len(seen))
 		}
