@@ -13,10 +13,10 @@ import (
 // local, and false when it is told none: only servers boot, only with a ticket,
 // and none goes round in circles.
 func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netboot.Answer, netboot.Site, bool) {
-	if c.Kind == netboot.KindNone || !n.Boots() || n.server.tickets == nil || n.server.site == nil {
+	if c.Kind == netboot.KindNone || !n.Boots() || n.server.options.Tickets == nil || n.server.options.Site == nil {
 		return netboot.Answer{}, netboot.Site{}, false
 	}
-	site := n.server.site(n.Name, local)
+	site := n.server.options.Site(n.Name, local)
 	a, ok := n.bootFile(c, site, now)
 	a.Arch, a.Kind = c.Arch, c.Kind
 	if c.Kind != netboot.KindProbe {
@@ -37,13 +37,13 @@ func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netbo
 // bootFile finds the ticket of c's server, and the boot file that it leads to.
 func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (netboot.Answer, bool) {
 	o, ok := n.offerTo(c)
-	if !ok && n.server.rescue.Stranger(append(slices.Clone(c.UUIDs), c.MAC)...) {
-		return site.RescueFile(c, n.server.loaders)
+	if !ok && n.server.options.Rescue.Stranger(append(slices.Clone(c.UUIDs), c.MAC)...) {
+		return site.RescueFile(c, n.server.options.Loaders)
 	}
 	if !ok {
 		return netboot.Answer{Reason: netboot.ReasonNoTicket}, false
 	}
-	a, ok := site.BootFile(c, o, n.server.loaders)
+	a, ok := site.BootFile(c, o, n.server.options.Loaders)
 	if ok && a.Loader && !n.server.loopLimiter.Allow(o, now) {
 		return netboot.Answer{Ticket: a.Ticket, Reason: netboot.ReasonLoop}, false
 	}
@@ -53,29 +53,29 @@ func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (
 // offerTo returns the ticket of c's server, by UUID, else by MAC address.
 func (n *network) offerTo(c netboot.Client) (model.TicketHolder, bool) {
 	for _, id := range c.UUIDs {
-		if o, ok := n.server.tickets.Find(id); ok {
+		if o, ok := n.server.options.Tickets.Find(id); ok {
 			return o, true
 		}
 	}
-	return n.server.tickets.Find(c.MAC)
+	return n.server.options.Tickets.Find(c.MAC)
 }
 
 // noteInVain says that the firmware of a server asked what to boot while its ticket lets
 // it boot nothing. A UUID is no secret, so it is the server's by its MAC address alone.
 func (n *network) noteInVain(c netboot.Client, reason netboot.Reason) {
-	if reason != netboot.ReasonNoTicket || c.Kind == netboot.KindProbe || n.server.inVain == nil {
+	if reason != netboot.ReasonNoTicket || c.Kind == netboot.KindProbe || n.server.options.InVain == nil {
 		return
 	}
-	if o, ok := n.server.tickets.Find(c.MAC); ok && o.Ticket.Open() {
-		n.server.inVain(o.Ticket, c.MAC)
+	if o, ok := n.server.options.Tickets.Find(c.MAC); ok && o.Ticket.Open() {
+		n.server.options.InVain(o.Ticket, c.MAC)
 	}
 }
 
 // noteAnswer says what boot file a server is told, before it is: it asks for more within a
 // millisecond, by when it has to be known.
 func (s *Server) noteAnswer(told netboot.Answer, client netip.Addr) {
-	if told.Ticket != nil && s.note != nil {
-		s.note(told, client)
+	if told.Ticket != nil && s.options.Note != nil {
+		s.options.Note(told, client)
 	}
 }
 

@@ -81,7 +81,7 @@ func (c *conflicts) later(answer func()) bool {
 // in use is set aside.
 func (n service4) unused(p packet4, a answer4) answer4 {
 	for range maxConflicts {
-		q := n.query4(p, a.client, n.server.clock())
+		q := n.query4(p, a.client, n.server.options.Clock())
 		switch n.lookFor(q, n.linkTo(a.client)) {
 		case usedByNobody:
 			return a
@@ -89,7 +89,7 @@ func (n service4) unused(p packet4, a answer4) answer4 {
 			return silence4(inUse)
 		case usedByOther:
 		}
-		if a = n.decide4(p, n.server.clock()); !n.asksFirst(a) {
+		if a = n.decide4(p, n.server.options.Clock()); !n.asksFirst(a) {
 			return a
 		}
 	}
@@ -121,7 +121,7 @@ func (n *network) lookFor(q lease.Query, on inuse.Link) use {
 	case !aside.Address.IsValid():
 		return usedByNobody // so much is set aside that somebody seems to answer for all
 	}
-	n.server.log.Warn("an address is in use by a device that Ingot did not give it to: it is set aside", "network", n.Name,
+	n.server.options.Log.Warn("an address is in use by a device that Ingot did not give it to: it is set aside", "network", n.Name,
 		"address", q.Wish, "by", by, "mac", q.MAC, "until", aside.Expires)
 	n.server.committer.Commit(aside, func(error) {}) // it is true in memory
 	return usedByOther

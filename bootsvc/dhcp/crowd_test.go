@@ -53,7 +53,7 @@ func TestRelaysThatDoNotExistKeepNobodyWaiting(t *testing.T) {
 			if !c.conn.Crowded() {
 				t.Errorf("%s: 1000 answers to nobody left", c.to)
 			}
-			if to := netip.MustParseAddrPort(c.to); !s.isThere(n.sockets.zoned(to.Addr())) || c.conn.Send(make([]byte, 300), nil, to) != nil {
+			if to := netip.MustParseAddrPort(c.to); !s.options.IsThere(n.sockets.zoned(to.Addr())) || c.conn.Send(make([]byte, 300), nil, to) != nil {
 				t.Errorf("%s, who is there, is sent no answer", c.to)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 // follow4 tells what became of a packet, for people who follow its card.
 func (n service4) follow4(p packet4, a answer4) {
-	if n.server.told == nil || p.mac == "" {
+	if n.server.options.Told == nil || p.mac == "" {
 		return
 	}
 	e := n.event(model.CardDHCPv4, p.kind.String(), a.boot.Kind, p.relay.address, p.relay.port)
@@ -29,12 +29,12 @@ func (n service4) follow4(p packet4, a answer4) {
 			e.Result, e.Routine = model.CardServed, address4(p.ClientIPAddr).IsValid()
 		}
 	}
-	n.server.told(p.mac, e)
+	n.server.options.Told(p.mac, e)
 }
 
 // follow6 is follow4 for DHCPv6; why is why there is no answer.
 func (n service6) follow6(x *exchange6, d decision6, why string) {
-	if n.server.told == nil || x.mac == "" {
+	if n.server.options.Told == nil || x.mac == "" {
 		return
 	}
 	e := n.event(model.CardDHCPv6, x.kind.String(), d.asked.Kind, x.relay, x.port())
@@ -49,12 +49,12 @@ func (n service6) follow6(x *exchange6, d decision6, why string) {
 			e.Result, e.Routine = model.CardServed, e.Asked == "RENEW" || e.Asked == "REBIND"
 		}
 	}
-	n.server.told(x.mac, e)
+	n.server.options.Told(x.mac, e)
 }
 
 // event is an event without its result. Kind is that of a client that asks what to boot.
 func (n *network) event(protocol model.CardProtocol, asked string, kind netboot.Kind, relay netip.Addr, port string) model.CardEvent {
-	e := model.CardEvent{At: n.server.clock(), Protocol: protocol, Asked: asked, From: n.Name}
+	e := model.CardEvent{At: n.server.options.Clock(), Protocol: protocol, Asked: asked, From: n.Name}
 	if kind != netboot.KindNone {
 		e.Asked += " by " + string(kind)
 	}

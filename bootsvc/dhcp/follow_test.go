@@ -109,7 +109,7 @@ func TestWhatIsToldOfACard(t *testing.T) {
 func TestWhatIsToldOfACard6(t *testing.T) {
 	r := newRecorder()
 	l := newLab6(t, plain6())
-	l.server.told = r.told
+	l.server.options.Told = r.told
 	l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "ADVERTISE 000001"+ids+given)
 	l.lease(mac6)
 	l.says(onLink6, "RENEW 000001"+ids+naHas6, "REPLY 000001"+ids+given)

@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -58,22 +57,5 @@ func TestLimiterCountsEachTrustedPort(t *testing.T) {
 				t.Errorf("%s: behind port %s of %s limited is %t, want %t", name, c.port, c.relay, got, tc.want)
 			}
 		}
-	}
-}
-
-func TestLimiterForgetsTheLeastRecentClient(t *testing.T) {
-	l := newLimiter()
-	noisy := client{id: "noisy"}
-	for range clientBurst {
-		l.allow(noisy, t0)
-	}
-	for i := range 2 * maxClients {
-		l.allow(client{id: fmt.Sprint(i)}, t0)
-		if i%(maxClients/2) == 0 && l.allow(noisy, t0) {
-			t.Fatal("made-up clients reset the count of a noisy one")
-		}
-	}
-	if n, _ := l.clients.Size(); n != maxClients {
-		t.Errorf("%d clients are counted, want %d", n, maxClients)
 	}
 }

@@ -140,7 +140,7 @@ func leaseTo(t testing.TB, s *Server, mac string) {
 		t.Fatalf("offer to %s: %v", mac, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	stored := lease.NewCommitter(newMemory(), s.table, nil, s.log)
+	stored := lease.NewCommitter(newMemory(), s.table, nil, s.options.Log)
 	stored.Commit(l, func(err error) {
 		if err != nil {
 			t.Errorf("lease %s to %s: %v", l.Address, mac, err)

@@ -32,9 +32,9 @@ func newNetwork(s *Server, cfg Network) *network {
 		n.Mode = ModeServer
 	}
 	n.metrics.start()
-	n.sockets = sockets{network: &n.Network, log: s.log, isThere: s.isThere, metrics: n.metrics}
-	if len(s.identity) > 0 {
-		n.duid = duid6(n.Name, s.identity)
+	n.sockets = sockets{network: &n.Network, log: s.options.Log, isThere: s.options.IsThere, metrics: n.metrics}
+	if len(s.options.Identity) > 0 {
+		n.duid = duid6(n.Name, s.options.Identity)
 	}
 	n.MACAllow, n.MACDeny = lowerAll(cfg.MACAllow), lowerAll(cfg.MACDeny)
 	for _, r := range cfg.Relays {
@@ -90,7 +90,7 @@ func (n *network) logNew(l model.Lease) {
 			facts = append(facts, slog.String("remote", r.RemoteID))
 		}
 	}
-	n.server.log.LogAttrs(context.Background(), slog.LevelInfo, "new lease", facts...)
+	n.server.options.Log.LogAttrs(context.Background(), slog.LevelInfo, "new lease", facts...)
 }
 
 // trusts reports whether a relay may send from an address (relays).

@@ -98,7 +98,7 @@ func TestALeaseThatIsAskedForTwiceIsNewOnce(t *testing.T) {
 		data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, map[byte]any{50: addr("192.0.2.10")})
 		service4{s.networks[0]}.handle4(data, netip.MustParseAddrPort(anyone), port4Server)
 		s.committer.Run(ctx) // stores what waits, once
-		s.committer = lease.NewCommitter(newMemory(), s.table, nil, s.log)
+		s.committer = lease.NewCommitter(newMemory(), s.table, nil, s.options.Log)
 	}
 	if n := strings.Count(said.String(), "new lease"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, said.String())

@@ -72,23 +72,11 @@ type Server struct {
 	networks    []*network
 	table       *lease.Table
 	committer   *lease.Committer
-	store       lease.Store
-	identity    []byte
-	tickets     netboot.Tickets
-	loaders     *netboot.Loaders
-	rescue      *netboot.Rescue
-	site        func(string, netip.Addr) netboot.Site
-	note        func(netboot.Answer, netip.Addr)
-	heard       *netboot.Heard
-	inVain      func(*model.Ticket, string)
-	told        func(string, model.CardEvent)
-	isThere     func(netip.Addr) bool
+	options     Options
 	loopLimiter *netboot.LoopLimiter
 	limiter     *limiter
 	conflicts   *conflicts
 	metrics     metrics
-	log         *slog.Logger
-	clock       func() time.Time
 
 	loaded atomic.Bool // the leases of the store are known
 
@@ -102,22 +90,20 @@ func New(o Options) (*Server, error) {
 	if problems := Check(o.Networks); len(problems) > 0 {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.IsThere == nil {
+		o.IsThere = func(netip.Addr) bool { return true }
+	}
+	if o.Store == nil {
+		o.Store = forgetful{}
+	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told, isThere: o.IsThere,
-		loopLimiter: netboot.NewLoaderLimiter(), limiter: newLimiter(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.isThere == nil {
-		s.isThere = func(netip.Addr) bool { return true }
-	}
-	s.metrics = newMetrics(o.Registerer)
-	if s.store == nil {
-		s.store = forgetful{}
+		options: o, loopLimiter: netboot.NewLoaderLimiter(), limiter: newLimiter(), conflicts: newConflicts(o.Prober), metrics: newMetrics(o.Registerer),
 	}
 	for _, cfg := range o.Networks {
 		if !cfg.Serves() {
@@ -130,9 +116,9 @@ func New(o Options) (*Server, error) {
 		networks = append(networks, n.leases)
 	}
 	s.table = lease.NewTable(lease.Options{
-		Networks: networks, Keep: o.Keep, Changed: o.PoolsChanged, Log: s.log, Registerer: o.Registerer, Clock: s.clock,
+		Networks: networks, Keep: o.Keep, Changed: o.PoolsChanged, Log: o.Log, Registerer: o.Registerer, Clock: o.Clock,
 	})
-	s.committer = lease.NewCommitter(s.store, s.table, o.Registerer, s.log)
+	s.committer = lease.NewCommitter(o.Store, s.table, o.Registerer, o.Log)
 	return s, nil
 }
 
@@ -169,7 +155,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if !s.loaded.Load() && !s.Load(ctx) {
 		return nil
 	}
-	s.log.Info("DHCP answers", "networks", len(s.networks))
+	s.options.Log.Info("DHCP answers", "networks", len(s.networks))
 	var committing sync.WaitGroup
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	committing.Go(func() { s.committer.Run(stopped) })
@@ -211,15 +197,15 @@ func (s *Server) follow(ctx context.Context) {
 // false when ctx ended first.
 func (s *Server) Load(ctx context.Context) bool {
 	for said := false; ; said = true {
-		all, err := s.store.Leases(ctx)
+		all, err := s.options.Store.Leases(ctx)
 		if err == nil {
-			s.table.Load(all, s.clock())
+			s.table.Load(all, s.options.Clock())
 			s.loaded.Store(true)
-			s.log.Info("leases read", "leases", len(all))
+			s.options.Log.Info("leases read", "leases", len(all))
 			return true
 		}
 		if !said && ctx.Err() == nil {
-			s.log.Warn("leases cannot be read: no device is answered until they are", "err", err)
+			s.options.Log.Warn("leases cannot be read: no device is answered until they are", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -258,7 +244,7 @@ func (s *Server) Close() {
 func (s *Server) SetReservations(all []lease.Reservation) {
 	byPort := slices.IndexFunc(all, func(r lease.Reservation) bool { return r.Port != model.RelayPort{} })
 	if byPort >= 0 && !slices.ContainsFunc(s.networks, func(n *network) bool { return len(n.relays) > 0 }) {
-		s.log.Warn("addresses that are reserved for the port of a relay are given to nobody: no network names its relays (dhcp[].relays), "+
+		s.options.Log.Warn("addresses that are reserved for the port of a relay are given to nobody: no network names its relays (dhcp[].relays), "+
 			"and anybody may say what he likes of his port", "endpoint", all[byPort].Name)
 	}
 	s.table.SetReservations(all)
@@ -267,7 +253,7 @@ func (s *Server) SetReservations(all []lease.Reservation) {
 // Holder returns the MAC address that has a live lease on a, unless that is only the
 // client's own word.
 func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
-	mac, unproven, ok := s.table.At(a.Unmap().WithZone(""), s.clock())
+	mac, unproven, ok := s.table.At(a.Unmap().WithZone(""), s.options.Clock())
 	if unproven {
 		return "", false
 	}
@@ -279,10 +265,12 @@ func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 func (s *Server) Leased(macs []string) time.Time { return s.table.Leased(macs) }
 
 // Addresses returns the addresses that are leased to these MAC addresses.
-func (s *Server) Addresses(macs []string) []netip.Addr { return s.table.Addresses(macs, s.clock()) }
+func (s *Server) Addresses(macs []string) []netip.Addr {
+	return s.table.Addresses(macs, s.options.Clock())
+}
 
 // Pools returns how full the ranges are.
-func (s *Server) Pools() []model.PoolFacts { return s.table.Pools(s.clock()) }
+func (s *Server) Pools() []model.PoolFacts { return s.table.Pools(s.options.Clock()) }
 
 // Healthy returns nil, or what keeps networks from being served.
 func (s *Server) Healthy() error {

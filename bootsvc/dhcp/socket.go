@@ -379,7 +379,7 @@ func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.A
 func (n *network) recoverPanic(v6 bool, from netip.AddrPort) {
 	if r := recover(); r != nil {
 		n.metrics.drop(family(v6), "panic")
-		n.server.log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+		n.server.options.Log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	}
 }
 

@@ -19,7 +19,7 @@ type service4 struct{ *network }
 // handle4 handles one DHCPv4 packet that came to one of our ports. data is the
 // caller's again when it returns.
 func (n service4) handle4(data []byte, from netip.AddrPort, port uint16) {
-	now := n.server.clock()
+	now := n.server.options.Clock()
 	p, drop := n.accept4(data, from, port, now)
 	if drop != drop4None {
 		n.metrics.drop("4", string(drop))
@@ -50,7 +50,7 @@ func (n service4) commit4(p packet4, a answer4) {
 func (n service4) answer4(p packet4, a answer4, err error) {
 	if err != nil {
 		a = silence4("not stored")
-		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
+		n.server.options.Log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
 	}
 	n.metrics.packet("4", type4(p.kind), a.outcome)
 	n.follow4(p, a)
@@ -69,7 +69,7 @@ func (n service4) answer4(p packet4, a answer4, err error) {
 
 // unanswered4 says why a packet is not answered.
 func (n service4) unanswered4(p packet4, from netip.AddrPort, reason string) {
-	n.server.log.Debug("a DHCP packet is not answered", "network", n.Name, "family", "4", "from", from, "mac", p.mac, "reason", reason)
+	n.server.options.Log.Debug("a DHCP packet is not answered", "network", n.Name, "family", "4", "from", from, "mac", p.mac, "reason", reason)
 }
 
 // buffer4 is memory for one answer and the frame that it may go in. A longer answer
@@ -222,7 +222,7 @@ func (n service4) discover4(p packet4, now time.Time) answer4 {
 func (n service4) request4(p packet4, now time.Time) answer4 {
 	wish := p.wish()
 	if !p.forUs() {
-		n.server.heard.Asked(p.mac, wish)
+		n.server.options.Heard.Asked(p.mac, wish)
 		return silence4("other server")
 	}
 	if !wish.IsValid() {
@@ -286,7 +286,7 @@ func (n service4) decline4(p packet4, now time.Time) answer4 {
 	if !ok {
 		return silence4("not its own")
 	}
-	n.server.log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac,
+	n.server.options.Log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac,
 		"address", address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), "setAside", l != nil && l.Declined)
 	return answer4{outcome: "declined", lease: l}
 }
@@ -328,7 +328,7 @@ func (n service4) decideProxy4(p packet4, now time.Time) answer4 {
 	kind := dhcpv4.MessageTypeAck
 	switch t := p.kind; {
 	case t == dhcpv4.MessageTypeRequest && p.port == port4Server:
-		n.server.heard.Asked(p.mac, p.wish())
+		n.server.options.Heard.Asked(p.mac, p.wish())
 		return silence4("ignored")
 	case t == dhcpv4.MessageTypeDiscover && p.port == port4Server:
 		kind = dhcpv4.MessageTypeOffer

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -431,7 +433,7 @@ func loaders(t testing.TB) *netboot.Loaders {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"undionly.kpxe", "ipxe.efi", "snponly.efi"} {
-		writeFile(t, dir, name)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	return netboot.OpenLoaders([]string{dir})
 }

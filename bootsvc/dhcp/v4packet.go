@@ -79,7 +79,7 @@ func (n service4) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 	if n.isOverLimit(p.mac, p.relay.address, p.relay.port, now) {
 		return p, overClient
 	}
-	n.server.heard.On(p.mac, p.relay.port)
+	n.server.options.Heard.On(p.mac, p.relay.port)
 	return p, drop4None
 }
 

@@ -56,13 +56,13 @@ func (n service6) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 	}
 	n.metrics.drop(family(true), string(why))
 	n.follow6(x, decision6{}, string(why))
-	n.server.log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
+	n.server.options.Log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
 }
 
 // hear6 reads a packet, and finds who asks and on which link; frame is the Ethernet address that
 // it came from, "" if that was not seen.
 func (n service6) hear6(packet []byte, from netip.AddrPort, frame string) (*exchange6, error) {
-	x := &exchange6{table: n.server.table, network: n.network, now: n.server.clock()}
+	x := &exchange6{table: n.server.table, network: n.network, now: n.server.options.Clock()}
 	var err error
 	if x.packet6, err = parsePacket6(packet, from.Addr()); err != nil {
 		return x, err
@@ -86,7 +86,7 @@ func (n service6) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 		return x, drop6(overClient)
 	}
 	if !x.unproven {
-		n.server.heard.On(x.mac, x.port())
+		n.server.options.Heard.On(x.mac, x.port())
 	}
 	x.asker = n.query6(x)
 	return x, nil
@@ -236,7 +236,7 @@ func (n service6) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
 		n.follow6(x, d, "not stored")
-		n.server.log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
+		n.server.options.Log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
@@ -250,7 +250,7 @@ func (n service6) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	n.reply6(x, d, from)
 	if x.kind == dhcpv6.MessageTypeDecline {
 		for _, l := range d.leases {
-			n.server.log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
+			n.server.options.Log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
 		}
 	}
 }

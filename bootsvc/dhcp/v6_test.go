@@ -1004,7 +1004,7 @@ func TestBoot6(t *testing.T) {
 
 func TestBootByMACAddress6(t *testing.T) {
 	l := newLab6(t, plain6())
-	l.server.tickets = tickets6{mac6: ticket6}
+	l.server.options.Tickets = tickets6{mac6: ticket6}
 	l.says(
 		onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 61 0007\n 15 +\"iPXE\"",
 		"REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"",
@@ -1190,67 +1190,6 @@ func FuzzHandle6(f *testing.F) {
 			t.Fatalf("%d bytes are answered with %d", len(packet), len(reply))
 		}
 	})
-}
-
-// BenchmarkSARR6 is the four messages that make a lease, with a store that is
-// durable at once. Its yardstick only reads and writes such packets.
-func BenchmarkSARR6(b *testing.B) {
-	cfg := plain6()
-	cfg.Subnets[0].Ranges = []lease.Range{lease.Range{First: netip.MustParseAddr("fd00::1:0"), Last: netip.MustParseAddr("fd00::ffff:0")}}
-	l := newLab6(b, cfg)
-	from := netip.MustParseAddrPort(onLink6)
-	solicit, request := l.table("SOLICIT 000001\n 1 $client"+na6+"\n 6 0017"), l.table("REQUEST 000001"+ids+na6+"\n 6 0017")
-	at := bytes.Index(solicit, []byte{0x52, 0x54, 0, 0x12})
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		for _, packet := range [][]byte{solicit, request} {
-			packet[at+3], packet[at+4], packet[at+5] = byte(i>>16), byte(i>>8), byte(i)
-			x, err := l.hear6(bytes.Clone(packet), from, l.frame(packet, onLink6))
-			if err != nil {
-				b.Fatal(err)
-			}
-			d, err := l.decide6(x)
-			if err != nil {
-				b.Fatal(err)
-			}
-			l.server.table.Load(d.leases, l.now) // as if they were stored
-			if reply := x.append(nil, d); len(reply) < 60 {
-				b.Fatalf("answer %x", reply)
-			}
-		}
-		if i%60000 == 59999 {
-			l.now = l.now.Add(2 * time.Hour)
-		}
-	}
-}
-
-// BenchmarkCodec6 reads and writes the same packets with the library alone.
-func BenchmarkCodec6(b *testing.B) {
-	l := newLab6(b, plain6())
-	solicit, request := l.table("SOLICIT 000001\n 1 $client"+na6+"\n 6 0017"), l.table("REQUEST 000001"+ids+na6+"\n 6 0017")
-	server := &dhcpv6.DUIDUUID{UUID: [16]byte(l.duid6()[2:])}
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, packet := range [][]byte{solicit, request} {
-			m, err := dhcpv6.MessageFromBytes(packet)
-			if err != nil {
-				b.Fatal(err)
-			}
-			reply := &dhcpv6.Message{MessageType: dhcpv6.MessageTypeReply, TransactionID: m.TransactionID}
-			reply.AddOption(dhcpv6.OptClientID(m.Options.ClientID()))
-			reply.AddOption(dhcpv6.OptServerID(server))
-			reply.AddOption(&dhcpv6.OptIANA{
-				IaId: m.Options.OneIANA().IaId, T1: time.Hour, T2: time.Hour,
-				Options: dhcpv6.IdentityOptions{Options: dhcpv6.Options{
-					&dhcpv6.OptIAAddress{IPv6Addr: net.ParseIP("fd00::10"), PreferredLifetime: time.Hour, ValidLifetime: time.Hour},
-				}},
-			})
-			reply.AddOption(dhcpv6.OptDNS(net.ParseIP("fd00::53")))
-			if len(reply.ToBytes()) < 60 {
-				b.Fatal("answer")
-			}
-		}
-	}
 }
 
 func TestOnlyRelaysThatAreTrustedAreBelieved6(t *testing.T) {

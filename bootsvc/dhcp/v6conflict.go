@@ -60,7 +60,7 @@ func (n service6) unused6(x *exchange6, d decision6) (decision6, error) {
 		case !slices.Contains(uses, usedByOther):
 			return d, nil
 		}
-		x.now = n.server.clock()
+		x.now = n.server.options.Clock()
 		next, err := x.decide()
 		if err != nil {
 			return d, err

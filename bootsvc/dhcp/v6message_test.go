@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -214,15 +213,6 @@ func TestParseMessage6(t *testing.T) {
 	}
 }
 
-func TestParseMessage6CutShort(t *testing.T) {
-	whole := packet6Of(t, "SOLICIT 0a0b0c\n 1 0003 0001 525400120001\n 3 00000001 00000000 00000000\n  5 fd00::1 00000000 00000000")
-	for n := range len(whole) {
-		if m, err := parseMessage6(whole[:n]); err == nil && len(m.ias) > 0 {
-			t.Errorf("the first %d of %d bytes are taken for all", n, len(whole))
-		}
-	}
-}
-
 // relayed6 wraps the table of a message in those of relays, the innermost first.
 func relayed6(message string, relays ...string) string {
 	for _, relay := range relays {
@@ -233,38 +223,6 @@ func relayed6(message string, relays ...string) string {
 		message = relay + "\n    9\n" + inner.String()
 	}
 	return message
-}
-
-func TestRelays6(t *testing.T) {
-	const solicit = "SOLICIT 0a0b0c\n    1 0004 00112233445566778899aabbccddeeff"
-	table := relayed6(solicit,
-		"RELAY-FORW 00 fd00:7::1 fe80::1\n    18 \"port-1\"\n    79 0001 525400120001",
-		"RELAY-FORW 01 :: fe80::2\n    18 \"trunk\"",
-		"RELAY-FORW 02 fd00:9::1 fe80::3\n    135 0000\n    79 0001 5254009999ff")
-	p := must.Get(parsePacket6(packet6Of(t, table), netip.MustParseAddr("fd00:9::2")))(t)
-	p.believed = p.relays
-	link, _ := linkOf(p.relays)
-	if got, want := []any{len(p.relays), link, p.card("").mac, p.peer}, []any{
-		3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1"),
-	}; !cmp.Equal(got, want, cmpopts.EquateComparable(netip.Addr{})) {
-		t.Errorf("relays, link, MAC address and peer are %v, want %v", got, want)
-	}
-
-	reply := &dhcpv6.Message{MessageType: dhcpv6.MessageTypeReply, TransactionID: p.xid}
-	got := appendRelayed6(nil, p.relays, func(b []byte) []byte { return append(b, reply.ToBytes()...) })
-	want := packet6Of(t, `RELAY-REPL 02 fd00:9::1 fe80::3
-		135 0000
-		9
-			RELAY-REPL 01 :: fe80::2
-				18 "trunk"
-				9
-					RELAY-REPL 00 fd00:7::1 fe80::1
-						18 "port-1"
-						9
-							REPLY 0a0b0c`)
-	if !bytes.Equal(got, want) {
-		t.Errorf("reply is\n%x, want\n%x", got, want)
-	}
 }
 
 func TestRelays6Nested(t *testing.T) {
@@ -348,51 +306,4 @@ func TestWhichCardAsks6(t *testing.T) {
 type whoAsks6 struct {
 	table, from, frame string
 	want               card
-}
-
-func TestMACOfADUID6(t *testing.T) {
-	for name, c := range map[string]struct{ table, want string }{
-		"a DUID-LL":           {"1 0003 0001 525400120003", "52:54:00:12:00:03"},
-		"a DUID-LLT":          {"1 0001 0001 2a3b4c5d 525400120004", "52:54:00:12:00:04"},
-		"another DUID":        {"1 0004 00112233445566778899aabbccddeeff", ""},
-		"a DUID-LL of zeros":  {"1 0003 0001 000000000000", ""},
-		"one of a group":      {"1 0003 0001 ffffffffffff", ""},
-		"one cut short":       {"1 0003 0001 5254", ""},
-		"a DUID-LLT so short": {"1 0001 0001 2a3b4c5d", ""},
-		"one that is alike":   {"1 0002 0001 525400120001", ""},
-	} {
-		p := must.Get(parsePacket6(packet6Of(t, "SOLICIT 0a0b0c\n "+c.table), netip.MustParseAddr("fe80::1")))(t)
-		if got := duidMAC(p.clientID); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}
-
-func TestReplyTo6(t *testing.T) {
-	const solicit = "SOLICIT 0a0b0c\n    1 0003 0001 525400120001"
-	for name, c := range map[string]struct{ table, from, want string }{
-		"a client on the link": {table: solicit, from: "[fe80::1%eth0]:40000", want: "[fe80::1%eth0]:546"},
-		"a relay": {
-			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1"), from: "[fd00:9::2]:40000",
-			want: "[fd00:9::2]:547",
-		},
-		"a relay with a port of its own": {
-			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:40000",
-		},
-		"a relay whose port is no port": {
-			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 000000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:547",
-		},
-		"a relay whose own relay has a port of its own": {
-			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"),
-			from:  "[fd00:9::2]:40000", want: "[fd00:9::2]:547",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			from := netip.MustParseAddrPort(c.from)
-			p := must.Get(parsePacket6(packet6Of(t, c.table), from.Addr()))(t)
-			if got := p.replyTo(from); got != netip.MustParseAddrPort(c.want) {
-				t.Errorf("reply goes to %v, want %v", got, c.want)
-			}
-		})
-	}
 }

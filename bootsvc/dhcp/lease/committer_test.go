@@ -258,50 +258,6 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 	})
 }
 
-func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
-	for name, c := range map[string]struct {
-		waiting int
-		idle    time.Duration // since the last call
-		away    bool
-		want    time.Duration
-	}{
-		"the store rests after a call":                     {waiting: 1, want: restTime},
-		"a lease that comes a little later waits the rest": {waiting: 1, idle: restTime / 4, want: restTime * 3 / 4},
-		"a lease that comes alone is not kept waiting":     {waiting: 1, idle: time.Second},
-		"a full group goes at once":                        {waiting: maxGroup},
-		"a store that is away is tried when it is due":     {waiting: 1, away: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(setup{}) // nobody runs the committer
-			for range c.waiting {
-				w.committer.Commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
-			}
-			w.committer.rests, w.committer.away = t0.Add(restTime), c.away
-			if got := w.committer.gap(t0.Add(c.idle)); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
-func TestTheStoreRestsLongerWhereManyLeasesCome(t *testing.T) {
-	for leases, want := range map[int]time.Duration{1: restTime, manyLeases - 1: restTime, manyLeases: 2 * restTime, maxGroup: 2 * restTime} {
-		group, at := make([]model.Lease, leases), addr("fd00::")
-		for i := range group {
-			at = at.Next()
-			group[i] = model.Lease{Address: at, MAC: mac1, Expires: t0}
-		}
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(setup{}) // nobody runs the committer
-			began := time.Now()
-			must.Do(t, w.committer.call(t.Context(), group))
-			if rests := w.committer.rests.Sub(began); rests != want {
-				t.Errorf("after %d leases the store rests for %s, want %s", leases, rests, want)
-			}
-		})
-	}
-}
-
 // Whoever asks while the store is away leaves something that it is to forget, and any
 // number of MAC addresses can ask.
 func TestWhatTheStoreIsToForgetIsBounded(t *testing.T) {

@@ -407,19 +407,6 @@ func TestStaleOffersGoAway(t *testing.T) {
 	}
 }
 
-// A lease that waited too long to be stored is not stored once its address has
-// gone to another device.
-func TestPrepareRefusesWhatIsAnothersNow(t *testing.T) {
-	w := newWorld(setup{})
-	late := must.Get(w.table.Offer(ask(w, mac1, "", t0)))(t)
-	for _, mac := range []string{mac2, mac3, "02:00:00:00:00:04"} {
-		lease(t, w, mac, t0.Add(2*time.Minute))
-	}
-	if _, err := w.table.prepare(late); !errors.Is(err, errTaken) {
-		t.Errorf("%s, which is another's now: got %v, want %v", late.Address, err, errTaken)
-	}
-}
-
 func TestDelegatedPrefixes(t *testing.T) {
 	w := newWorld(setup{subnets: []Subnet{{
 		CIDR: netip.MustParsePrefix("fd00::/64"), Ranges: []Range{rangeOf("fd00::10-fd00::ffff:ffff:ffff")},
