@@ -244,7 +244,7 @@ func (s *Server) Close() {
 func (s *Server) SetReservations(all []lease.Reservation) {
 	byPort := slices.IndexFunc(all, func(r lease.Reservation) bool { return r.Port != model.RelayPort{} })
 	if byPort >= 0 && !slices.ContainsFunc(s.networks, func(n *network) bool { return len(n.relays) > 0 }) {
-		s.options.Log.Warn("addresses that are reserved for the port of a relay are given to nobody: no network names its relays (dhcp[].relays), "+
+		s.options.Log.Warn("addresses that are reserved for the port of a relay are not given: no network names its relays (dhcp[].relays), "+
 			"and anybody may say what he likes of his port", "endpoint", all[byPort].Name)
 	}
 	s.table.SetReservations(all)

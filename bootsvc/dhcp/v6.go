@@ -236,7 +236,7 @@ func (n service6) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
 		n.follow6(x, d, "not stored")
-		n.server.options.Log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
+		n.server.options.Log.DebugContext(ctx, "a lease is not given because it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
