@@ -122,7 +122,7 @@ func (k *checkup) run(ctx context.Context) {
 		}
 	}
 	f := k.report.BMC
-	k.add(CheckItem{Check: "manager", Result: resultOf(f.FirmwareVersion != ""), Detail: joinOr(filled(f.Manufacturer, f.Model, f.FirmwareVersion), "the BMC says nothing of itself")})
+	k.add(CheckItem{Check: "manager", Result: resultOf(f.FirmwareVersion != ""), Detail: joinOr(filled(f.Manufacturer, f.Model, f.FirmwareVersion), "no manufacturer, model or firmware version")})
 	for _, s := range k.report.BMC.Systems {
 		if ctx.Err() == nil && !s.Unread {
 			k.system(ctx, s)

@@ -125,7 +125,7 @@ func (w *site) asGitHubApp() error {
 	}
 	app := &gitserver.GitHubApp{Key: &key.PublicKey, Now: time.Now}
 	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{
-		RealGit: true, TLS: true, Username: "x-access-token", Password: "nobody's", Wrap: app.Beside,
+		RealGit: true, TLS: true, Username: "x-access-token", Password: "nobody's", Wrap: app.Wrap,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -171,11 +172,10 @@ func (d manifestDecoder) headerText(name string) string {
 	n := child(d.root, name)
 	if absent(n) {
 		message := "is required"
-		for i := 0; i+1 < len(d.root.Content); i += 2 {
-			if key := d.root.Content[i]; isText(key) && Nearest(key.Value, []string{name}) != "" {
-				message += ", did you mean it by " + show(key.Value) + "?"
-				break
-			}
+		if i := slices.IndexFunc(d.root.Content, func(key *yaml.Node) bool {
+			return isText(key) && keyIndex(d.root, key.Value) >= 0 && Nearest(key.Value, []string{name}) != ""
+		}); i >= 0 {
+			message += ", did you mean it by " + show(d.root.Content[i].Value) + "?"
 		}
 		d.failBy(RuleRequired, d.root, message)
 		return ""
@@ -345,7 +345,7 @@ func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, values map[string
 			var raw []byte
 			var err error
 			if raw, err = base64.StdEncoding.DecodeString(text); err != nil { // passes over line breaks
-				d.fail(value, "found text that is no base64: encode it, or move it to stringData")
+				d.fail(value, "found text that is not base64: encode it, or move it to stringData")
 				continue
 			}
 			text = string(raw)

@@ -23,8 +23,8 @@ type GitHubApp struct {
 	Answer func(http.ResponseWriter) bool // in place of a token
 }
 
-// Beside serves the API on the host of a repository.
-func (g *GitHubApp) Beside(repository http.Handler) http.Handler {
+// Wrap serves the API on the host of a repository.
+func (g *GitHubApp) Wrap(repository http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/v3/") {
 			g.ServeHTTP(w, r)

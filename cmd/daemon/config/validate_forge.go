@@ -39,7 +39,7 @@ func (c *checks) commitStatus(o *Options) {
 	case err != nil:
 		c.wrong("git.webURL", "%v", err)
 	case o.Git.WebURL != "" && web == forge.Web{}:
-		c.wrong("git.commitStatus.provider", "is empty, and git.webURL does not tell which forge it is: set it to one of %s", known)
+		c.wrong("git.commitStatus.provider", "is empty, and git.webURL is not at a host of a known forge: set it to one of %s", known)
 	case s.TokenFile != "" && wrongGitURL(o.Git.URL) == "":
 		if _, err := o.Git.Project(); err != nil {
 			c.wrong("git.url", "%v", err)

@@ -226,7 +226,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"pages at an address that does not tell whose they are": {
 			text: "git: {url: /srv/metal.git, webURL: \"https://git.example.com/infra/metal\"}\n",
-			want: "ingot.yaml: git.commitStatus.provider: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
+			want: "ingot.yaml: git.commitStatus.provider: is empty, and git.webURL is not at a host of a known forge: set it to one of forgejo, gitea, " +
 				"github, gitlab",
 		},
 		"pages at what is no address": {
