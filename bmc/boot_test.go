@@ -465,19 +465,6 @@ func TestAnOverrideThatIsLateDoesNotOutlastItsCaller(t *testing.T) {
 	}
 }
 
-// An override is read back as long as the slowest BMCs take to show it.
-func TestReadBackByDefault(t *testing.T) {
-	var got []time.Duration
-	after := time.Duration(0)
-	for _, wait := range NewPool(Options{}).opts.ReadBack {
-		after += wait
-		got = append(got, after)
-	}
-	if diff := cmp.Diff([]time.Duration{time.Second, 3 * time.Second, 6 * time.Second}, got); diff != "" {
-		t.Errorf("read again after (-want +got):\n%s", diff)
-	}
-}
-
 func TestOverrideNotKeptSaysWhatWasAskedAndRead(t *testing.T) {
 	f := newFake(t, plain)
 	f.resources[sysURI]["@Redfish.Settings"] = object{"SettingsObject": object{"@odata.id": sysURI + "/SD"}}

@@ -68,16 +68,6 @@ func TestLargeResourcesAreRepaired(t *testing.T) {
 	}
 }
 
-func TestValuesOfAnAnswer(t *testing.T) {
-	for raw, want := range map[string]int{
-		``: 0, `1`: 0, `[1]`: 1, `[1,2]`: 2, `{"a":1,"b":[1,{}]}`: 5, `{"a,[{":"\",\\","b":"{"}`: 2, `not, JSON "at all`: 1, `"\`: 0,
-	} {
-		if got := values([]byte(raw)); got != want {
-			t.Errorf("%s has %d values, want %d", raw, got, want)
-		}
-	}
-}
-
 // An answer with more values than any resource has is not decoded.
 func TestAnswersWithTooManyValuesAreNone(t *testing.T) {
 	f, p := newFake(t, plain), newPool(t, Options{Timeout: 5 * time.Second})

@@ -121,7 +121,8 @@ func (k *checkup) run(ctx context.Context) {
 			return
 		}
 	}
-	k.services(ctx)
+	f := k.report.BMC
+	k.add(CheckItem{Check: "manager", Result: resultOf(f.FirmwareVersion != ""), Detail: joinOr(filled(f.Manufacturer, f.Model, f.FirmwareVersion), "the BMC says nothing of itself")})
 	for _, s := range k.report.BMC.Systems {
 		if ctx.Err() == nil && !s.Unread {
 			k.system(ctx, s)
@@ -190,4 +191,22 @@ func joinOr(list []string, otherwise string) string {
 		return otherwise
 	}
 	return printable(strings.Join(list, ", "), maxDetail)
+}
+
+// resultOf is what to call a thing that is not needed.
+func resultOf(has bool) CheckResult {
+	if has {
+		return CheckWorks
+	}
+	return CheckNone
+}
+
+// filled are the texts that are not empty.
+func filled(all ...string) (some []string) {
+	for _, s := range all {
+		if s != "" {
+			some = append(some, s)
+		}
+	}
+	return some
 }

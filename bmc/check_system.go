@@ -29,7 +29,6 @@ func (k *checkup) system(ctx context.Context, fact model.SystemFact) {
 	s.power(ctx)
 	s.boot()
 	s.indicator()
-	s.consoles(ctx)
 	if k.opts.Write && ctx.Err() == nil {
 		s.writes(ctx)
 	}
@@ -159,31 +158,6 @@ func (s *systemCheck) boot() {
 func (s *systemCheck) indicator() {
 	shown := s.client.state(s.fact.URI).locator.shown()
 	s.note(CheckItem{Check: "indicator LED", Result: resultOf(shown.LED != ""), Detail: shown.LED})
-}
-
-// consoles notes by what a person sees the console of the machine.
-func (s *systemCheck) consoles(ctx context.Context) {
-	a, err := s.client.get(ctx, s.fact.URI)
-	var sys struct{ SerialConsole, GraphicalConsole map[string]any }
-	if err == nil {
-		sys, _, err = decode[struct{ SerialConsole, GraphicalConsole map[string]any }](a.body)
-	}
-	if err != nil {
-		s.note(CheckItem{Check: "console", Result: CheckFails, Detail: err.Error()})
-		return
-	}
-	var has []string
-	for _, name := range []string{"SSH", "IPMI", "Telnet", "WebSocket"} {
-		if _, ok := sys.SerialConsole[name].(map[string]any); ok {
-			has = append(has, "serial by "+name)
-		}
-	}
-	if on, _ := sys.GraphicalConsole["ServiceEnabled"].(bool); on {
-		has = append(has, "graphical")
-	}
-	if len(has) > 0 { // or that of the BMC is all there is
-		s.note(CheckItem{Check: "console", Result: CheckWorks, Detail: joinOr(has, "")})
-	}
 }
 
 // writes has what can be put back be changed: the indicator and the boot override.

@@ -11,22 +11,22 @@ Feature: A removal is a commit, never an absence
 
   Scenario: the commit after a rewritten history removes nothing
     When the history is rewritten without claim "web"
-    And a file that is no manifest is committed
+    And a commit adds a file that is not a manifest
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
     And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: nor does the commit after an older head that was pushed
-    When the branch is set back to where claim "web" was not yet
-    And a file that is no manifest is committed
+    When the history is rewritten to end before claim "web"
+    And a commit adds a file that is not a manifest
     Then nothing happens to "s1, s2"
     And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: a rewritten history changes the power of nothing
     When the history is rewritten with claim "web" switched Off
-    And a file that is no manifest is committed
+    And a commit adds a file that is not a manifest
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
@@ -57,8 +57,8 @@ Feature: A removal is a commit, never an absence
     And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   Scenario: a history that was rewritten while Ingot was down removes nothing
-    When Ingot is killed, the history is rewritten without claim "web", and it is started again
-    And a file that is no manifest is committed
+    When Ingot is killed, the history is rewritten without claim "web", and Ingot is started again
+    And a commit adds a file that is not a manifest
     Then nothing happens to "s1, s2"
     And the status branch shows for claim "web": "AbsentWithoutCommit"
 
@@ -131,7 +131,7 @@ Feature: A removal is a commit, never an absence
 
   Scenario: a file that is no manifest holds up nobody
     (law 4)
-    Given a file that cannot be a manifest is committed
+    Given a commit adds a file that cannot be a manifest
     When claim "web" is removed
     Then "s1" is Available
     And the disk of "s1" is empty
@@ -139,7 +139,7 @@ Feature: A removal is a commit, never an absence
   @redis
   Scenario: an Ingot that takes over after a history was rewritten removes nothing
     When the history is rewritten without claim "web"
-    And another Ingot stands by
+    And another Ingot is on standby
     And the Ingot that leads is killed
     Then nothing happens to "s1, s2"
     And the status branch shows for claim "web": "AbsentWithoutCommit"

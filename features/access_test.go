@@ -2,25 +2,17 @@ package features
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/cucumber/godog"
 	"golang.org/x/crypto/bcrypt"
 
 	"ingot/features/internal/rig"
@@ -44,33 +36,6 @@ type adminAccess struct {
 	site     string // the Host header, "" = as it should be
 	from     string // where it is asked from, "" = wherever
 	dir      string // of the files
-}
-
-func defineAccess(sc *godog.ScenarioContext) {
-	const text = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the admin listener is reached from other machines$`:                                 reachedByAll,
-		`^the admin listener is reached from other machines, over TLS, by user ` + text + `$`: reachedByUser,
-		`^a proxy names the users of the admin listener$`:                                     reachedByProxy,
-		`^metrics are for everybody$`:                                                         metricsForAll,
-		`^Ingot does not start, and says ` + text + `$`:                                       startsNot,
-		`^whoever asks on this machine sees the fleet$`:                                       anybodySees,
-		`^a browser that asks under the name of another site is refused$`:                     rebindingRefused,
-		`^"ingot status" of ` + text + ` shows the fleet$`:                                    userSees,
-		`^"ingot status" of ` + text + ` shows the fleet, and the other certificate$`:         userSeesOther,
-		`^"ingot status" of (?:` + text + `|nobody) is told: ` + text + `$`:                   userTold,
-		`^whoever asks learns that Ingot is ready$`:                                           anybodyLearnsReady,
-		`^whoever asks for the metrics is refused$`:                                           metricsRefused,
-		`^whoever asks sees the metrics$`:                                                     metricsSeen,
-		`^the users are ` + text + `$`:                                                        usersAre,
-		`^the users get passwords that are hashed by MD5$`:                                    usersByMD5,
-		`^the metrics say that the users cannot be used$`:                                     usersUnusable,
-		`^the certificate is (broken|another)$`:                                               changeCertificate,
-		`^` + text + ` sees the fleet through the proxy$`:                                     seesThroughProxy,
-		`^who names ` + text + ` without the proxy is refused$`:                               namedWithoutProxy,
-	} {
-		sc.Step(expression, do)
-	}
 }
 
 func (w *site) adminSettings() string {
@@ -110,24 +75,8 @@ func (a *adminAccess) file(name string) string { return filepath.Join(a.dir, nam
 
 // writePair writes a certificate that is good for this machine and for name, and its key.
 func (a *adminAccess) writePair(name string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return errors.Join(os.WriteFile(a.file("tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600),
+	cert, key, err := selfSigned("127.0.0.1", name)
+	return errors.Join(err, os.WriteFile(a.file("tls.key"), key, 0o600),
 		os.WriteFile(a.file("tls.crt"), cert, 0o600), os.WriteFile(a.file("ca-"+name), cert, 0o600))
 }
 

@@ -65,14 +65,9 @@ func logSays(ctx context.Context, want string) error {
 	})
 }
 
-func ingotSays(ctx context.Context, server, want string) error {
-	return explainSays(ctx, "server", server, want)
-}
-
 func metricsSayUnpublished(ctx context.Context) error {
-	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
-		metrics, err := w.ingot.get(ctx, "/metrics")
+		metrics, err := siteOf(ctx).ingot.get(ctx, "/metrics")
 		if err != nil {
 			return err
 		}
@@ -107,8 +102,7 @@ func explainSays(ctx context.Context, kind, name, want string) error {
 }
 
 func explainCardSays(ctx context.Context, name string, table *godog.Table) error {
-	w := siteOf(ctx)
-	d, err := w.device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}

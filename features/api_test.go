@@ -12,24 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/reconcile/report"
 )
-
-func defineAPI(sc *godog.ScenarioContext) {
-	const text = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the API lists the servers with (\w+) ` + text + `: ` + text + `$`:   apiLists,
-		`^the API refuses the servers with (\w+) ` + text + `: ` + text + `$`: apiRefuses,
-		`^the API sends the servers once, and again only when one changed$`:   apiSendsOnce,
-		`^a client watches the API$`:                                          watchAPI,
-		`^the watcher receives claim ` + text + ` as (\w+)$`:                  watcherReceives,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 func (w *site) apiServers(ctx context.Context, query url.Values, etag string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

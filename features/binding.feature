@@ -1,7 +1,7 @@
 Feature: Where Ingot does not see leases, a boot ticket is its first client's
 
   Background:
-    Given boot tickets are bound to their first client
+    Given Ingot is configured so that boot tickets are bound to their first client
     And the servers
       | SERVER | STATE     |
       | s1     | Available |

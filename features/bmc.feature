@@ -166,7 +166,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     When BMC "bmc1" is committed
     Then the status branch shows for BMC "bmc1": "AuthenticationFailed"
     And "bmc2-system-0" is Available
-    And BMC "bmc1" is left in peace
+    And BMC "bmc1" has no request for a while
 
   @long
   Scenario: a BMC that forgets its sessions is logged in to again
@@ -259,7 +259,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Given the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
-    And the BMC of "bmc1-system-0" carries out resets and answers them with 500
+    And "bmc1-system-0" suffers from "reset-answers-500"
     When BMC "bmc1" is committed
     Then "bmc1-system-0" is Available
     And "bmc1-system-0" is powered Off

@@ -74,8 +74,7 @@ func (w *site) removeEndpoints() error {
 	for _, m := range w.rack.Servers() {
 		paths = append(paths, "endpoints/"+string(m.Name())+".yaml")
 	}
-	_, err := w.repo.Remove("remove the endpoints", paths...)
-	return err
+	return w.remove("remove the endpoints", paths...)
 }
 
 func rackedServers() (rows []map[string]string) {

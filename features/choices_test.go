@@ -3,103 +3,74 @@ package features
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/cucumber/godog"
 )
 
-func defineChoices(sc *godog.ScenarioContext) {
-	const (
-		name   = `"([^"]*)"`
-		device = `(?:BMC |device )?` + name
-	)
-	for expression, all := range map[string]map[string]func(context.Context) error{
-		`^a commit approves (%s)$`: {
-			"what the guard holds back": approveHeld,
-			"what is absent":            approveAbsent,
-		},
-		`^an operator (%s) in a clone what Ingot holds back$`: {
-			"approves": approveInClone,
-			"refuses":  refuseInClone,
-		},
-		`^somebody else (%s) the status branch$`: {
-			"commits to": foreignCommit,
-			"deletes":    deleteStatus,
-		},
-		`^the status branch is (%s)$`: {
-			"protected":           protectStatus,
-			"no longer protected": unprotectStatus,
-		},
-		`^Ingot is (%s) and started again$`: {
-			"stopped": restartIngot,
-			"killed":  killIngot,
-		},
-		`^the store (%s)$`: {
-			"goes down":  storeGoesDown,
-			"comes back": storeComesBack,
-		},
-		`^a file that (%s) is committed$`: {
-			"is no manifest":       commitReadme,
-			"cannot be a manifest": commitHello,
-		},
-		`^Ingot is killed, (%s), and Ingot is started again$`: {
-			"the store is emptied":                killAndEmpty,
-			"the copy of the store is put back":   putStoreBack,
-			"store and status branch are lost":    loseBoth,
-			"the store and the seal key are lost": killAndLoseKey,
-			"the store loses all servers":         loseServers,
-			"the store's file is damaged":         damageFile,
-			"its copy of the repository is lost":  loseCopy,
-		},
-		`^the store takes (%s)$`: {
-			"no more":    storeTakesNoMore,
-			"more again": storeTakesMore,
-		},
-		`^another Ingot with a store of its own is started(%s)$`: {
-			"":              startRival,
-			" to take over": takeOver,
-		},
-		`^Ingot is suspended(%s)$`: {
-			"": suspend,
-			", and the one that stands by takes over": suspendLeader,
-		},
-	} {
-		sc.Step(fmt.Sprintf(expression, oneOf(all)), func(ctx context.Context, what string) error { return all[what](ctx) })
+// oneOf are the functions of a step, by the words in which its texts differ.
+type oneOf map[string]any
+
+// placeholders stand for the names and numbers in expressions. A list of names has commas.
+var placeholders = strings.NewReplacer(
+	"DEVICE", `(?:BMC |device )?"([^"]*)"`,
+	"NAME", `"([^"]*)"`,
+	"NUMBER", `(\d+)`,
+	"TEXT", `"(.*)"`,
+	"THING", `(iPXE script|Ignition|image|boot state|wipe result)`,
+	"PAGE", `(the fleet|the problems|server "[^"]*"|claim "[^"]*")`,
+)
+
+// register defines a step. In the expression of a step with choices, %s is the place of the words.
+func register(sc *godog.ScenarioContext, expression string, do any) {
+	all, several := do.(oneOf)
+	switch t := reflect.TypeOf(do); {
+	case several:
+	case t.In(t.NumIn()-1) == reflect.TypeFor[*godog.Table]():
+		sc.Step("^"+placeholders.Replace(expression)+"$", do)
+		return
+	default:
+		expression, all = expression+"%s", oneOf{"": do}
 	}
-	for expression, all := range map[string]map[string]func(ctx context.Context, name string) error{
-		`^` + device + ` asks for (%s)$`: {
-			"an address again":        askAgain,
-			"the address that it had": askForSame,
-		},
-		`^` + device + ` (%s)$`: {
-			"has the address that it had":                   hasSameAddress,
-			"gets no address":                               noAddress,
-			"is given the address that is reserved for it":  givenReserved,
-			"has the address that is reserved for its port": hasReserved,
-			"has another address":                           hasUnreserved,
-		},
-		`^claim ` + name + ` is (%s)$`: {
-			"Unbound":     claimUnbound,
-			"not Unbound": claimNotUnbound,
-		},
-		`^the disk of ` + name + ` is (%s)$`: {
-			"empty":     diskEmpty,
-			"as it was": diskKept,
-		},
-		`^the disk of one server holds claim ` + name + `(%s)$`: {
-			"":                                  heldOnce,
-			", or Ingot says that nobody knows": heldOnceOrUnknown,
-		},
-	} {
-		sc.Step(fmt.Sprintf(expression, oneOf(all)), func(ctx context.Context, name, what string) error { return all[what](ctx, name) })
+	of := func(words string) string { return placeholders.Replace(fmt.Sprintf(expression, "(?:"+words+")")) }
+	each := make(map[*regexp.Regexp]any, len(all))
+	for words, f := range all {
+		each[regexp.MustCompile("^"+of(words)+"$")] = f
 	}
+	any := strings.NewReplacer("(?:", "(?:", "(", "(?:").Replace(of(strings.Join(sortedKeys(all), "|")))
+	sc.Step("^("+any+")$", func(ctx context.Context, text string) error {
+		for e, f := range each {
+			if found := e.FindStringSubmatch(text); found != nil {
+				return call(ctx, f, found[1:])
+			}
+		}
+		return fmt.Errorf("no step is %q", text)
+	})
 }
 
-func oneOf[F any](choices map[string]F) string {
-	all := sortedKeys(choices)
-	for i, words := range all {
-		all[i] = regexp.QuoteMeta(words)
+// call calls the function of a step with the texts, numbers, machines and devices that a scenario names.
+func call(ctx context.Context, do any, arguments []string) error {
+	f := reflect.ValueOf(do)
+	in := []reflect.Value{reflect.ValueOf(ctx)}
+	for i, text := range arguments {
+		var value any = text
+		var err error
+		switch reflect.Zero(f.Type().In(i + 1)).Interface().(type) {
+		case int:
+			value, err = strconv.Atoi(text)
+		case *machine:
+			value, err = siteOf(ctx).machine(text)
+		case *device:
+			value, err = siteOf(ctx).device(text)
+		}
+		if err != nil {
+			return err
+		}
+		in = append(in, reflect.ValueOf(value))
 	}
-	return strings.Join(all, "|")
+	err, _ := reflect.TypeAssert[error](f.Call(in)[0])
+	return err
 }

@@ -45,12 +45,12 @@ Feature: A claim is served by one server that matches
     And nothing happens to "s1"
 
   Scenario: a server that hangs after its boot script is power-cycled
-    Given a boot may take 5 seconds
+    Given Ingot is configured so that a boot may take 5 seconds
     And "s1" suffers from "hang-after-script"
     When the claims are committed
       | CLAIM | RACK |
       | web   | 7    |
-    Then Ingot shows for server "s1": "attempt 2 of 3"
+    Then "ingot explain" shows for server "s1": "attempt 2 of 3"
     When "s1" no longer suffers from "hang-after-script"
     Then claim "web" is Booted on "s1"
 

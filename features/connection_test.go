@@ -16,34 +16,21 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/gitsource/gitserver"
 )
 
-func defineConnections(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the proxy (refuses Ingot|lets Ingot through)$`:                                           proxyDoes,
-		`^without Ingot a clone says that claim ` + name + ` is (\w+) on ` + name + `$`:            cloneSays,
-		`^Redis asks for a password$`:                                                              redisAsksForPassword,
-		`^the password of Redis is changed, and then in its file$`:                                 redisPasswordChanges,
-		`^Redis is reached by TLS$`:                                                                redisOverTLS,
-		`^Ingot does not start with another CA for Redis, and says ` + name + ` and ` + name + `$`: otherRedisCA,
-	} {
-		sc.Step(expression, do)
-	}
-}
-
 // connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or refuses to.
 type connectProxy struct {
+	to string // host:port of the Git host, whatever name a client asks for
+
 	mu     sync.Mutex // guards what is below
 	refuse bool
 	open   map[net.Conn]bool // connections of clients
@@ -87,7 +74,7 @@ func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", http.StatusForbidden)
 		return
 	}
-	up, err := net.Dial("tcp", r.Host)
+	up, err := net.Dial("tcp", p.to)
 	if err != nil {
 		http.Error(w, "no", http.StatusBadGateway)
 		return
@@ -111,12 +98,18 @@ func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(down, up)
 }
 
-// throughProxy has Ingot reach Git by a proxy alone.
-func (w *site) throughProxy() {
-	w.proxy = &connectProxy{open: make(map[net.Conn]bool)}
+// throughProxy gives the Git host a name that only a proxy resolves.
+func (w *site) throughProxy() error {
+	u, err := url.Parse(w.remote)
+	if err != nil {
+		return err
+	}
+	w.proxy = &connectProxy{to: u.Host, open: make(map[net.Conn]bool)}
 	server := httptest.NewServer(w.proxy)
 	w.clients = append(w.clients, server.Close)
-	w.auth += fmt.Sprintf(", proxy: %q", server.URL)
+	w.remote = "https://" + gitserver.Name + u.Path
+	w.environment = append(w.environment, "HTTPS_PROXY="+server.URL)
+	return nil
 }
 
 func proxyDoes(ctx context.Context, what string) error {
@@ -126,25 +119,27 @@ func proxyDoes(ctx context.Context, what string) error {
 
 // asGitHubApp serves the repository to the tokens of a GitHub App alone.
 func (w *site) asGitHubApp() error {
-	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{RealGit: true, TLS: true, Username: "x-access-token", Password: "nobody's"})
-	if err != nil {
-		return err
-	}
-	w.clients = append(w.clients, s.Close)
-	w.remote = s.URL
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return err
 	}
-	api := httptest.NewServer(&gitserver.GitHubApp{Key: &key.PublicKey, Now: time.Now, Repo: s})
-	w.clients = append(w.clients, api.Close)
+	app := &gitserver.GitHubApp{Key: &key.PublicKey, Now: time.Now}
+	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{
+		RealGit: true, TLS: true, Username: "x-access-token", Password: "nobody's", Wrap: app.Beside,
+	})
+	if err != nil {
+		return err
+	}
+	app.Repo = s
+	w.clients = append(w.clients, s.Close)
+	w.remote = s.URL
 	file := filepath.Join(w.dir, "app.pem")
 	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
 	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 		return err
 	}
 	err = w.authenticate(map[string][]byte{"caFile": s.CA})
-	w.auth = strings.TrimSuffix(w.auth, "}") + fmt.Sprintf(", githubApp: {appID: 7, installationID: 42, privateKeyFile: %q, url: %q}}", file, api.URL+"/api/v3")
+	w.auth = strings.TrimSuffix(w.auth, "}") + fmt.Sprintf(", githubApp: {appID: 7, installationID: 42, privateKeyFile: %q}}", file)
 	return err
 }
 
@@ -264,14 +259,15 @@ func otherRedisCA(ctx context.Context, first, second string) error {
 	return nil
 }
 
-func selfSigned(host string) (cert, key []byte, err error) {
+// selfSigned returns a certificate for an address and names, and its key.
+func selfSigned(host string, names ...string) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.ParseIP(host)}, DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {

@@ -3,7 +3,7 @@ Feature: Ingot may be killed at any moment and ends where it would have
   kill points; here are moments of the machine)
 
   Background:
-    Given Ingot keeps its default intervals
+    Given Ingot is configured so that it keeps its default intervals
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -19,7 +19,7 @@ Feature: Ingot may be killed at any moment and ends where it would have
       | Ignition is served           |
 
   Scenario: killed when its server is powered on, which then meets a closed port
-    When claim "web" is committed, Ingot is killed once power-on is asked for, and started again once "s1" stands there
+    When claim "web" is committed, Ingot is killed once power-on is asked for, and started again once "s1" has given up
     Then claim "web" is Booted on "s1"
     And "s1" was powered on 2 times, installed once and wiped 0 times
 

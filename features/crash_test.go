@@ -37,19 +37,15 @@ func killOnce(ctx context.Context, claim, what, moment, without string) error {
 	return w.start()
 }
 
-func killUntilStranded(ctx context.Context, claim, what, moment, machine string) error {
+func killUntilStranded(ctx context.Context, claim, what, moment string, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(machine)
-	if err != nil {
-		return err
-	}
 	before := m.stranded()
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
 		return err
 	}
 	if err := rig.Within(patience, func() error {
 		if m.stranded() == before {
-			return fmt.Errorf("%s has not given up", machine)
+			return fmt.Errorf("%s has not given up", m.name)
 		}
 		return nil
 	}); err != nil {

@@ -47,7 +47,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     When BMC "bmc1" is plugged in
     Then the status branch shows for BMC "bmc1": "it refused 2 of the 2 credentials"
     When Ingot is killed and started again
-    Then BMC "bmc1" is left in peace
+    Then BMC "bmc1" has no request for a while
     And 2 passwords were refused by BMC "bmc1"
 
   Scenario: a BMCSecret in Git is used when all others were refused
@@ -62,20 +62,20 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
       | bmc1-system-0 | bmc1 |
     And BMC "bmc1" is plugged in
     And the status branch shows for BMC "bmc1": "AuthenticationFailed"
-    When a BMCSecret for BMC "bmc1" is committed
+    When the BMCSecret of BMC "bmc1" is committed
     Then "bmc1-system-0" is Available
     And one password was refused by BMC "bmc1"
 
   Scenario Outline: nothing is sent to a BMC <WHERE>, and its status says which line would change that
     (or a manifest could lead the password of a BMC to a host of its author's own)
-    Given BMCs are in network "127.0.0.1/32" alone
+    Given Ingot is configured so that BMCs are in network "127.0.0.1/32" alone
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
     And a stranger listens at "<HOST>"
     When BMC "own" by <SCHEME> at "<HOST>" is committed, with the secret of BMC "bmc-s1"
     Then the status branch shows for BMC "own": "<LINE>"
-    And the stranger was told nothing
+    And the stranger receives no connection
     And nothing happens to "s1"
 
     Examples:
@@ -88,14 +88,14 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
       | by http                  | http   | 127.0.0.1 | add {prefix: 127.0.0.1/32, plain: true} to bmc. |
 
   Scenario Outline: <WHAT> is no BMC unless it is named
-    Given BMCs may have any address
+    Given Ingot is configured so that BMCs may have any address
     And the machines
       | SERVER | BMC  |
       | s1     | bmc1 |
     And a stranger listens at "127.0.0.9"
     When BMC "own" by https at "<HOST>" is committed, with the secret of BMC "bmc1"
     Then the status branch shows for BMC "own": "write bmc.networks: [0.0.0.0/0, 0::/0, <HOST>/32]"
-    And the stranger was told nothing
+    And the stranger receives no connection
 
     Examples:
       | WHAT                    | HOST            |

@@ -82,12 +82,12 @@ func putStoreBack(ctx context.Context) error {
 
 // healByCopy has Ingot start twice with the copy of the store while the Git host is away, and the power
 // of a server cut meanwhile: each start is another lead, and so is the one once it is back.
-func healByCopy(ctx context.Context, server string) (err error) {
+func healByCopy(ctx context.Context, m *machine) (err error) {
 	w := siteOf(ctx)
 	away := w.repo.Dir + ".away"
 	err = errors.Join(w.kill(), w.withoutRedis(w.putCopyBack), os.Rename(w.repo.Dir, away), w.start())
 	if err == nil {
-		err = errors.Join(killIngot(ctx), powerCut(ctx, server), runsFromDisk(ctx, server))
+		err = errors.Join(killIngot(ctx), powerCut(ctx, m), runsFromDisk(ctx, m))
 	}
 	return errors.Join(err, w.whileDead(func() error { return os.Rename(away, w.repo.Dir) }))
 }
@@ -158,8 +158,7 @@ func makeHole(ctx context.Context, server string) error {
 }
 
 func replaceKey(ctx context.Context) error {
-	w := siteOf(ctx)
-	return w.redis.do("SET "+serverHash+" mine", "+OK")
+	return siteOf(ctx).redis.do("SET "+serverHash+" mine", "+OK")
 }
 
 // storeTakesNoMore has each change of the store refused: Redis has no memory for it, or

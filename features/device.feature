@@ -10,8 +10,8 @@ Feature: A device that is no server has the address and the options that Git say
     (whatever its network card is)
     Given an Endpoint that reserves an address for client identifier "leaf-1" is committed
     When device "camera" is plugged in
-    And device "switch" is plugged in, and shows client identifier "leaf-1"
-    Then device "switch" is given the address that is reserved for it
+    And device "switch" is plugged in, as client "leaf-1"
+    Then device "switch" gets the address that is reserved for it
     And device "camera" has another address
 
   Scenario: an Endpoint whose device is not known yet says what it waits for
@@ -23,16 +23,16 @@ Feature: A device that is no server has the address and the options that Git say
       | OPTION    | VALUE     |
       | host-name | leaf1     |
       | boot-file | leaf1.cfg |
-    Then device "switch" is told host name "leaf1"
-    And device "switch" is told boot file "leaf1.cfg"
+    Then device "switch" receives host name "leaf1"
+    And device "switch" receives boot file "leaf1.cfg"
 
   Scenario: no device is told the options of another's Endpoint
     Given an Endpoint of device "switch" is committed with the options
       | OPTION    | VALUE     |
       | boot-file | leaf1.cfg |
-    And device "switch" is told boot file "leaf1.cfg"
+    And device "switch" receives boot file "leaf1.cfg"
     When device "camera" is plugged in
-    Then device "camera" is told no boot file
+    Then device "camera" receives no boot file
 
   Scenario Outline: a value that option <OPTION> cannot have is a problem at its line and column
     When an Endpoint of device "switch" is committed with the options
@@ -51,14 +51,14 @@ Feature: A device that is no server has the address and the options that Git say
       | wpad   | here                   |
 
   Scenario: a lease is listed with the port of the relay that its device is plugged into
-    When device "switch" is plugged into port "eth7"
+    When device "switch" is plugged in to port "eth7"
     Then "ingot leases" lists device "switch" on port "eth7"
 
   Scenario: imported devices keep their addresses
     Given another DHCP server leased addresses to device "switch" and device "camera"
     When Endpoints that "ingot import endpoints" makes of them are committed
-    Then device "camera" is given the same address as before
-    And device "switch" is given the same address as before
+    Then device "camera" gets the address of the other DHCP server
+    And device "switch" gets the address of the other DHCP server
 
   Scenario: a device that asks too much is held back, and nobody else is
     When device "camera" asks for an address 100 times at once

@@ -17,48 +17,25 @@ import (
 	"ingot/model"
 )
 
-func defineDevices(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^an Endpoint that reserves an address for client identifier ` + name + ` is committed$`: commitClient,
-		`^device ` + name + ` is plugged in, and shows client identifier ` + name + `$`:          plugInAs,
-		`^an Endpoint of device ` + name + ` is committed with the options$`:                     commitOptions,
-		`^device ` + name + ` is told (host name|boot file) ` + name + `$`:                       toldOption,
-		`^device ` + name + ` is told no (host name|boot file)$`:                                 toldNoOption,
-		`^the problems name the line and column of option ` + name + `$`:                         problemAtOption,
-		`^"ingot leases" lists device ` + name + ` on port ` + name + `$`:                        leasesList,
-		`^another DHCP server leased addresses to device ` + name + ` and device ` + name + `$`:  hadAddresses,
-		`^Endpoints that "ingot import endpoints" makes of them are committed$`:                  importEndpoints,
-		`^device ` + name + ` is given the same address as before$`:                              givenAsBefore,
-		`^device ` + name + ` asks for an address (\d+) times at once$`:                          askOften,
-	} {
-		sc.Step(expression, do)
-	}
+func commitClient(ctx context.Context, id string) error {
+	return siteOf(ctx).commitReservation(ctx, id, model.AnnotationClientID)
 }
 
-func commitClient(ctx context.Context, id string) error {
-	w := siteOf(ctx)
-	return w.commitAnnotated(ctx, id, map[string]any{model.AnnotationClientID: id}, map[string]any{"ip": w.networks[0].reserved().String()})
+// commitReservation reserves an address for a value that the Endpoint has as an annotation.
+func (w *site) commitReservation(ctx context.Context, value, annotation string) error {
+	return w.commitAnnotated(ctx, value, map[string]any{annotation: value}, map[string]any{"ip": w.networks[0].reserved().String()})
 }
 
 func (w *site) commitAnnotated(ctx context.Context, name string, annotations, says map[string]any) error {
 	o := object(model.KindEndpoint, name, nil)
 	o["metadata"].(map[string]any)["annotations"], o["spec"] = annotations, says
 	w.manifest = text(o)
-	commit, err := w.repo.Commit(map[string]string{"endpoints/" + name + ".yaml": w.manifest}, "describe "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{"endpoints/" + name + ".yaml": w.manifest}, "describe "+name)
 }
 
-func plugInAs(ctx context.Context, name, id string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func plugInAs(ctx context.Context, d *device, id string) error {
 	d.shows = []byte(id)
-	return plugIn(ctx, name)
+	return plugIn(ctx, d)
 }
 
 func commitOptions(ctx context.Context, name string, table *godog.Table) error {
@@ -85,26 +62,18 @@ func (d *device) toldOf(option string) string {
 	return d.told.BootFileNameOption()
 }
 
-func toldOption(ctx context.Context, name, option, want string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func toldOption(_ context.Context, d *device, option, want string) error {
 	return d.askUntil(func() error {
 		if got := d.toldOf(option); got != want {
-			return fmt.Errorf("%s is told %s %q, not %q", name, option, got, want)
+			return fmt.Errorf("%s is told %s %q, not %q", d.name, option, got, want)
 		}
 		return nil
 	})
 }
 
-func toldNoOption(ctx context.Context, name, option string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func toldNoOption(_ context.Context, d *device, option string) error {
 	if d.told == nil || d.toldOf(option) != "" {
-		return fmt.Errorf("%s is told %v", name, d.told)
+		return fmt.Errorf("%s is told %v", d.name, d.told)
 	}
 	return nil
 }
@@ -121,12 +90,8 @@ func problemAtOption(ctx context.Context, option string) error {
 	return fmt.Errorf("no manifest has option %s:\n%s", option, w.manifest)
 }
 
-func leasesList(ctx context.Context, name, port string) error {
+func leasesList(ctx context.Context, d *device, port string) error {
 	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
 	return rig.Within(patience, func() error {
 		out, err := runIngot(ctx, w.dir, "leases", "--address", "http://"+w.ingot.where.Admin, "--mac", d.mac)
 		if err != nil {
@@ -168,32 +133,20 @@ func importEndpoints(ctx context.Context) error {
 		}
 		files[name] = string(content)
 	}
-	commit, err := w.repo.Commit(files, "import leases")
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, files, "import leases")
 }
 
-func givenAsBefore(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func givenAsBefore(_ context.Context, d *device) error {
 	return d.askUntil(func() error {
 		if d.address != d.before {
-			return fmt.Errorf("%s has %s, want %s", name, d.address, d.before)
+			return fmt.Errorf("%s has %s, want %s", d.name, d.address, d.before)
 		}
 		return nil
 	})
 }
 
 // askOften sends Discovers, and does not wait for answers.
-func askOften(ctx context.Context, name string, times int) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func askOften(ctx context.Context, d *device, times int) error {
 	relay := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IP(d.network.relay().AsSlice())}}
 	conn, err := relay.DialContext(ctx, "udp4", d.network.server)
 	if err != nil {

@@ -66,6 +66,7 @@ func (n *network) configuration() string {
 
 // device is something with a network interface: a BMC, a server, or neither.
 type device struct {
+	name    string // in the scenario
 	mac     string
 	uuid    string // of a server
 	network *network
@@ -84,7 +85,7 @@ func (w *site) device(name string) (*device, error) {
 	if d := w.devices[name]; d != nil {
 		return d, nil
 	}
-	d := &device{mac: fmt.Sprintf("02:00:00:00:00:%02x", len(w.devices)+1), client: newClientID()}
+	d := &device{name: name, mac: fmt.Sprintf("02:00:00:00:00:%02x", len(w.devices)+1), client: newClientID()}
 	role := model.RoleBMC
 	if mac, err := model.CanonicalMAC(name); err == nil {
 		d.mac = mac

@@ -20,7 +20,7 @@ Feature: Machines become known without anybody typing
 
   @long
   Scenario: no registry is needed to begin
-    Given images lie in a folder, and there is no registry
+    Given images are in a folder, and there is no registry
     And the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
@@ -99,7 +99,7 @@ Feature: Machines become known without anybody typing
       | SERVER | RUNS            | STATE   |
       | s1     | somebody's work | Initial |
     And the status branch shows for server "s1": "FoundRunning"
-    When the BMC of "s1" says 3 times that it is Off
+    When "s1" suffers from "false-off" 3 times
     Then nothing happens to "s1"
     And "s1" is Initial
     And the status branch shows for server "s1": "FoundRunning"

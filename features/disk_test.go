@@ -67,52 +67,40 @@ func heldNowhereElse(ctx context.Context) error {
 	return w.audit()
 }
 
-func runsFromDisk(ctx context.Context, name string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
+func runsFromDisk(ctx context.Context, m *machine) error {
 	return rig.Within(patience, func() error {
 		boots := m.Boots()
-		if len(boots) <= w.noted[name].Boots {
-			return fmt.Errorf("%s has not booted", name)
+		if len(boots) <= siteOf(ctx).noted[m.name].Boots {
+			return fmt.Errorf("%s has not booted", m.name)
 		}
 		if last := boots[len(boots)-1]; last.Outcome != sim.OutcomeDisk {
-			return fmt.Errorf("%s booted from %s: %s", name, last.From, last.Outcome)
+			return fmt.Errorf("%s booted from %s: %s", m.name, last.From, last.Outcome)
 		}
-		return diskKept(ctx, name)
+		return diskKept(ctx, m)
 	})
 }
 
-func runsImage(ctx context.Context, name, image string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err != nil {
-		return err
-	}
+func runsImage(_ context.Context, m *machine, image string) error {
 	return rig.Within(patience, func() error {
 		if d := m.Disk(); d == nil || d.Image != kernelDigest(image) {
-			return fmt.Errorf("the disk of %s holds %+v", name, d)
+			return fmt.Errorf("the disk of %s holds %+v", m.name, d)
 		}
 		return nil
 	})
 }
 
-func diskEmpty(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil && m.Disk() != nil {
-		err = fmt.Errorf("the disk of %s holds %+v", name, *m.Disk())
+func diskEmpty(_ context.Context, m *machine) error {
+	if m.Disk() != nil {
+		return fmt.Errorf("the disk of %s holds %+v", m.name, *m.Disk())
 	}
-	return err
+	return nil
 }
 
-func diskKept(ctx context.Context, name string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err == nil && m.facts().Disk != w.noted[name].Disk {
-		err = fmt.Errorf("the disk of %s holds %q, and held %q", name, m.facts().Disk, w.noted[name].Disk)
+func diskKept(ctx context.Context, m *machine) error {
+	if now, before := m.facts().Disk, siteOf(ctx).noted[m.name].Disk; now != before {
+		return fmt.Errorf("the disk of %s holds %q, and held %q", m.name, now, before)
 	}
-	return err
+	return nil
 }
 
 func kernelDigest(image string) string {

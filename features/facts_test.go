@@ -120,34 +120,25 @@ func (w *site) inGit(path string) bool {
 // wasDone compares what was done to a machine since the first When. Where it does not
 // matter how often it was switched on, powerOns is "": a machine that asked while Ingot
 // was down is switched on again.
-func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error {
+func wasDone(ctx context.Context, m *machine, powerOns, installs, wipes string) error {
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
+	if err := w.marker(ctx, m.name); err != nil {
 		return err
 	}
-	if err := w.marker(ctx, name); err != nil {
-		return err
-	}
-	want := facts{PowerOns: m.PowerOns() - w.noted[name].PowerOns, Installs: count(installs), Wipes: count(wipes)}
+	want := facts{PowerOns: m.PowerOns() - w.noted[m.name].PowerOns, Installs: count(installs), Wipes: count(wipes)}
 	if powerOns != "" {
 		want.PowerOns = count(powerOns)
 	}
-	return w.expect(name, m, want)
+	return w.expect(m.name, m, want)
 }
 
 // lastReset waits until a machine was asked to go off, which has to be in this way.
-func lastReset(ctx context.Context, name, how string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
+func lastReset(ctx context.Context, m *machine, how string) error {
 	want := map[string]string{"shut down": "GracefulShutdown", "forced off": "ForceOff"}[how]
-	return w.eventually(ctx, func(summary) error {
+	return siteOf(ctx).eventually(ctx, func(summary) error {
 		resets := m.Resets()
 		if len(resets) == 0 || resets[len(resets)-1].Type != want {
-			return fmt.Errorf("%s was asked for %v, want a last %s", name, resets, want)
+			return fmt.Errorf("%s was asked for %v, want a last %s", m.name, resets, want)
 		}
 		return nil
 	})
@@ -166,15 +157,10 @@ func (w *site) expect(name string, m *machine, want facts) error {
 // watched is how long it is watched that something does not happen.
 const watched = 4 * time.Second
 
-func wasRestarted(ctx context.Context, name, times string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
+func wasRestarted(ctx context.Context, m *machine, times string) error {
 	restarts := func() error {
 		if n := m.restarts(); n != count(times) {
-			return fmt.Errorf("%s was restarted %d times, not %s", name, n, times)
+			return fmt.Errorf("%s was restarted %d times, not %s", m.name, n, times)
 		}
 		return nil
 	}

@@ -20,10 +20,10 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 445 - longScenarios, redisStore: 446}
+var scenarios = map[storeKind]int{embeddedStore: 444 - longScenarios, redisStore: 445}
 
 // longScenarios is how many of them only FEATURES_LONG runs on the embedded store.
-const longScenarios = 164
+const longScenarios = 163
 
 const concurrency = 10
 
@@ -115,21 +115,6 @@ func run(t *testing.T, store storeKind) {
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)
 			defineSteps(sc)
-			defineChoices(sc)
-			defineLaws(sc)
-			defineTenants(sc)
-			defineMACs(sc)
-			defineSigning(sc)
-			defineForge(sc)
-			definePage(sc)
-			defineAccess(sc)
-			defineAPI(sc)
-			definePlans(sc)
-			defineConnections(sc)
-			defineDevices(sc)
-			defineInstalls(sc)
-			defineReplays(sc)
-			defineTruth(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

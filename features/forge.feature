@@ -1,7 +1,7 @@
 Feature: The Git host tells of pushes, and is told what became of them
 
   Scenario Outline: a push that <HOST> announces is in force at once, and its commit says so
-    Given the repository is at <HOST>, and looked at once an hour
+    Given the repository is at <HOST>, and polled once an hour
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -10,9 +10,9 @@ Feature: The Git host tells of pushes, and is told what became of them
       | web   |
     Then claim "web" is Booted on "s1"
     And the newest commit is a success: "in force"
-    When a manifest of claim "db" that is broken is committed
+    When claim "db" is committed with a mistake
     Then the newest commit is a failure: "1 error, the first in claims/db.yaml:"
-    And no commit was said anything of twice
+    And no commit has the same status twice
 
     Examples:
       | HOST    |
@@ -27,7 +27,7 @@ Feature: The Git host tells of pushes, and is told what became of them
 
   @long
   Scenario: a push that somebody else announces does nothing
-    Given the repository is at GitHub, and looked at once an hour
+    Given the repository is at GitHub, and polled once an hour
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -35,14 +35,14 @@ Feature: The Git host tells of pushes, and is told what became of them
     When the claims are committed
       | CLAIM |
       | web   |
-    Then the announcement is refused, and the repository was not looked at
+    Then the announcement is refused, and the repository was not polled
     When pushes are announced with the right secret
-    And a file that is no manifest is committed
+    And a commit adds a file that is not a manifest
     Then claim "web" is Booted on "s1"
 
   @long
   Scenario: what was said of a commit is not said again after a restart
-    Given the repository is at Forgejo, and looked at once an hour
+    Given the repository is at Forgejo, and polled once an hour
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -55,12 +55,12 @@ Feature: The Git host tells of pushes, and is told what became of them
       | web   |
     Then claim "web" is Booted on "s1"
     And the newest commit is a success: "in force"
-    And no commit was said anything of twice
+    And no commit has the same status twice
 
   @long
   Scenario: a Git host that is asked too often is left alone, and told later
     (G12)
-    Given the repository is at GitLab, and looked at once an hour
+    Given the repository is at GitLab, and polled once an hour
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -75,7 +75,7 @@ Feature: The Git host tells of pushes, and is told what became of them
 
   Scenario Outline: a status branch that the Git host refuses is said once, and not pushed all the time
     (S03 and S07: with what the Git host says)
-    Given the repository is at Gitea, and looked at once an hour
+    Given the repository is at Gitea, and polled once an hour
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -83,11 +83,11 @@ Feature: The Git host tells of pushes, and is told what became of them
     When the claims are committed
       | CLAIM |
       | web   |
-    Then Ingot shows for server "s1": "WaitingForStatusBranch"
-    And Ingot says once, and as long as it is so, that the status branch is refused: "<TEXT>"
+    Then "ingot explain" shows for server "s1": "WaitingForStatusBranch"
+    And Ingot reports once, and as long as it is so, that the status branch is refused: "<TEXT>"
     When the Git host takes the status branch again
     Then claim "web" is Booted on "s1"
-    And the status branch is Ingot's again
+    And the status branch has Ingot's files alone
 
     Examples:
       | REFUSES                             | TEXT                           |

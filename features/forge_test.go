@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/gitsource/forge/forgeserver"
 )
@@ -21,24 +19,6 @@ const (
 	forgeToken    = "token-" + bmcPassword
 	webhookSecret = "secret-" + bmcPassword
 )
-
-func defineForge(sc *godog.ScenarioContext) {
-	const text = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the repository is at (GitHub|GitLab|Gitea|Forgejo), and looked at once an hour$`:            atForge,
-		`^pushes are announced with (another|the right) secret$`:                                      announceWith,
-		`^the announcement is refused, and the repository was not looked at$`:                         announcementRefused,
-		`^the newest commit is a (success|failure): ` + text + `$`:                                    newestCommitIs,
-		`^no commit was said anything of twice$`:                                                      saidOnce,
-		`^the Git host takes no commit status for now$`:                                               throttleForge,
-		`^the Git host was asked at most (\d+) times$`:                                                askedAtMost,
-		`^the Git host (protects|finds a secret on) the status branch$`:                               forgeRefuses,
-		`^the Git host takes the status branch again$`:                                                forgeTakes,
-		`^Ingot says once, and as long as it is so, that the status branch is refused: ` + text + `$`: refusalSaidOnce,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 // atForge has the repository at a forge, which alone tells Ingot of pushes.
 func atForge(ctx context.Context, name string) (err error) {

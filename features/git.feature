@@ -9,7 +9,7 @@ Feature: What is wrong in Git stays where it is wrong
 
   Scenario: a broken manifest delays nobody else
     (law 4)
-    When a manifest of claim "db" that is broken is committed
+    When claim "db" is committed with a mistake
     And the claims are committed
       | CLAIM | SERVER |
       | shop  | s2     |
@@ -20,7 +20,7 @@ Feature: What is wrong in Git stays where it is wrong
   @long
   Scenario: an ignore file takes nothing away that is in force
     (law 1)
-    When the folder of the claims is named in the ignore file, and a folder of other files with it
+    When a commit names the folder of the claims in the ignore file
     Then the status branch shows in the problems: "is left out by .ingotignore, but what it defined is in force and stays so"
     And nothing happens to "s1"
     When claim "web" is removed
@@ -29,7 +29,7 @@ Feature: What is wrong in Git stays where it is wrong
   @git @long
   Scenario: large files delay nobody else, and are never held in memory
     (law 4, G06)
-    When a file of 1000 MB and a manifest of 2 MB are committed along with the claims
+    When a commit adds a file of 1000 MB, a manifest of 2 MB and the claims
       | CLAIM | SERVER |
       | shop  | s2     |
     Then claim "shop" is Booted on "s2"
@@ -39,7 +39,7 @@ Feature: What is wrong in Git stays where it is wrong
 
   Scenario: a claim whose manifest breaks keeps its server
     (law 1: it is no deletion)
-    When a manifest of claim "web" that is broken is committed
+    When claim "web" is committed with a mistake
     Then the status branch shows in the problems: "claims/web.yaml"
     And nothing happens to "s1"
     And claim "web" is Booted on "s1"
@@ -52,7 +52,7 @@ Feature: What is wrong in Git stays where it is wrong
 
   Scenario: an emptied repository deletes nothing
     (law 1)
-    When the repository is emptied
+    When a commit empties the repository
     Then the status branch shows in the revision: "EmptySource"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
@@ -68,7 +68,7 @@ Feature: What is wrong in Git stays where it is wrong
     When BMC "bmc-s1" is removed
     Then the status branch shows for server "s1": "Orphaned"
     And nothing happens to "s1"
-    And nobody is logged in to BMC "bmc-s1"
+    And BMC "bmc-s1" has no session
 
   Scenario: a server that nobody has is forgotten some time after its BMC left Git
     When BMC "bmc-s2" is removed

@@ -102,10 +102,6 @@ func claimsRunOn(ctx context.Context, claims, servers string) error {
 func reachedOver(ctx context.Context, transport string) error {
 	w := siteOf(ctx)
 	w.intervals = alone
-	if way, ok := strings.CutSuffix(transport, " through a proxy"); ok {
-		defer w.throughProxy()
-		transport = way
-	}
 	switch transport {
 	case "HTTPS as a GitHub App":
 		return w.asGitHubApp()
@@ -124,6 +120,11 @@ func reachedOver(ctx context.Context, transport string) error {
 	}
 	w.clients = append(w.clients, s.Close)
 	w.remote = s.URL
+	if transport == "HTTPS through a proxy" {
+		if err := w.throughProxy(); err != nil {
+			return err
+		}
+	}
 	return w.authenticate(map[string][]byte{
 		"usernameFile": []byte("ingot\n"), "passwordFile": []byte("git-" + bmcPassword + "\n"), "caFile": s.CA,
 	})

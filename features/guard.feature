@@ -74,21 +74,21 @@ Feature: Nothing destructive happens to many at once unseen
     (law 1)
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back
-    When a manifest of claim "d" that is broken is committed
+    When claim "d" is committed with a mistake
     And a commit approves what the guard holds back
     Then "s1, s2, s3" are Available
     And nothing happens to "s4"
 
   @long
   Scenario: a folder that gets another name releases nothing
-    When the folder of the claims gets another name
+    When a commit renames the folder of the claims
     Then nothing happens to "s1, s2, s3, s4"
     And the guard holds nothing back
 
   @long
   Scenario: claims that move to another namespace are others, whose releases are held back
     (law 2)
-    When claims "a, b, c, d" move to the namespace "prod"
+    When claims "a, b, c, d" are moved to the namespace "prod"
     Then the guard holds 4 releases back
     And nothing happens to "s1, s2, s3, s4"
 
@@ -130,7 +130,7 @@ Feature: Nothing destructive happens to many at once unseen
     And the guard holds nothing back
 
   Scenario: maintenances that left servers on switch no more of them off than the limit
-    Given the guard lets 3 servers be switched off
+    Given Ingot is configured so that the guard lets 3 servers be switched off
     And maintenance of "s1" that leaves it On is committed
     And maintenance of "s2" that leaves it On is committed
     And maintenance of "s3" that leaves it On is committed

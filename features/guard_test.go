@@ -37,12 +37,16 @@ func (w *site) approvals() (a approvals, err error) {
 	return a, yaml.Unmarshal([]byte(files[model.ReportFleet]), &a)
 }
 
-func approveAbsent(ctx context.Context) error {
+// approveShown approves with a token of the status branch, once it is there.
+func approveShown(ctx context.Context, find func(fleet string) (token string, err error)) error {
 	var token string
 	err := rig.Within(patience, func() error {
-		a, err := siteOf(ctx).approvals()
-		if token = a.Decided.AbsentToken; err == nil && token == "" {
-			err = errors.New("the status branch lists nothing that is absent")
+		files, err := siteOf(ctx).statusBranch()
+		if err == nil {
+			token, err = find(files[model.ReportFleet])
+		}
+		if err == nil && token == "" {
+			err = fmt.Errorf("the status branch has no token to approve with:\n%s", files[model.ReportFleet])
 		}
 		return err
 	})
@@ -50,6 +54,14 @@ func approveAbsent(ctx context.Context) error {
 		return err
 	}
 	return approve(ctx, token)
+}
+
+func approveAbsent(ctx context.Context) error {
+	return approveShown(ctx, func(fleet string) (string, error) {
+		var a approvals
+		err := yaml.Unmarshal([]byte(fleet), &a)
+		return a.Decided.AbsentToken, err
+	})
 }
 
 func limitPower(ctx context.Context, n int) error {
@@ -72,23 +84,10 @@ func limitBoot(ctx context.Context, seconds int) error {
 // approveHeld approves with the line that the status branch shows. It may come a
 // moment after the servers' files say that they are held.
 func approveHeld(ctx context.Context) error {
-	w := siteOf(ctx)
-	var token string
-	err := rig.Within(patience, func() error {
-		files, err := w.statusBranch()
-		if err != nil {
-			return err
-		}
-		var found bool
-		if token, found = approvalLine(files[model.ReportFleet]); !found {
-			return fmt.Errorf("the status branch shows no line to approve with:\n%s", files[model.ReportFleet])
-		}
-		return nil
+	return approveShown(ctx, func(fleet string) (string, error) {
+		token, _ := approvalLine(fleet)
+		return token, nil
 	})
-	if err != nil {
-		return err
-	}
-	return approve(ctx, token)
 }
 
 // approvalLine is the token of the first line to approve with, as a person would copy it.
@@ -102,13 +101,12 @@ func approvalLine(text string) (token string, found bool) {
 }
 
 func approve(ctx context.Context, hash string) error {
-	_, err := siteOf(ctx).repo.Commit(map[string]string{"approved.txt": hash + "\n"}, "let it happen\n\nIngot-Approve: "+hash+"\n")
-	return err
+	return siteOf(ctx).commit(map[string]string{"approved.txt": hash + "\n"}, "let it happen\n\nIngot-Approve: "+hash+"\n")
 }
 
-func approveInClone(ctx context.Context) error {
-	w := siteOf(ctx)
-	dir, err := w.clone(ctx)
+// inClone repeats something in an updated clone until it succeeds.
+func inClone(ctx context.Context, do func(dir string) error) error {
+	dir, err := siteOf(ctx).clone(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,9 +114,15 @@ func approveInClone(ctx context.Context) error {
 		if _, err := gitIn(ctx, dir, "pull", "--quiet"); err != nil {
 			return err
 		}
+		return do(dir)
+	})
+}
+
+func approveInClone(ctx context.Context) error {
+	return inClone(ctx, func(dir string) error {
 		out, err := runIngot(ctx, dir, "approve", "--yes", "--push")
-		if err == nil && strings.Count(out, "powered off, wiped and free") != len(w.claims) {
-			err = fmt.Errorf("ingot approve does not say of each server that it is wiped:\n%s", out)
+		if err == nil && strings.Count(out, "powered off, wiped and free") != len(siteOf(ctx).claims) {
+			err = fmt.Errorf("ingot approve does not list each server as wiped:\n%s", out)
 		}
 		return err
 	})
@@ -126,15 +130,7 @@ func approveInClone(ctx context.Context) error {
 
 // refuseInClone reads the list and runs the command that it shows.
 func refuseInClone(ctx context.Context) error {
-	w := siteOf(ctx)
-	dir, err := w.clone(ctx)
-	if err != nil {
-		return err
-	}
-	return rig.Within(patience, func() error {
-		if _, err := gitIn(ctx, dir, "pull", "--quiet"); err != nil {
-			return err
-		}
+	return inClone(ctx, func(dir string) error {
 		_, shown := runIngot(ctx, dir, "approve") // an error, because the question is not answered
 		command := regexp.MustCompile(`git revert ([0-9a-f]+)`).FindStringSubmatch(fmt.Sprint(shown))
 		if command == nil {

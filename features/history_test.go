@@ -53,8 +53,7 @@ func commitReadme(ctx context.Context) error {
 }
 
 func commitHello(ctx context.Context) error {
-	_, err := siteOf(ctx).repo.Commit(map[string]string{"notes.yaml": "- hello\n"}, "take a note")
-	return err
+	return siteOf(ctx).commit(map[string]string{"notes.yaml": "- hello\n"}, "take a note")
 }
 
 func branchHas(ctx context.Context, branch, claim string) error {
@@ -86,8 +85,7 @@ func renameClaims(ctx context.Context, old, new string) error {
 		files[claimPath(from)] = text(claims[to], w.ignitionOf(from))
 	}
 	w.claims = claims
-	_, err := w.repo.Commit(files, "rename "+old+" to "+new)
-	return err
+	return w.commit(files, "rename "+old+" to "+new)
 }
 
 // renamed is a claim with another name.
@@ -130,12 +128,5 @@ func emptyRepository(ctx context.Context) error {
 }
 
 func rewriteHistory(ctx context.Context, claim string) error {
-	w := siteOf(ctx)
-	files, err := w.repo.ReadBranch(gitBranch)
-	if err != nil {
-		return err
-	}
-	delete(files, claimPath(claim))
-	_, err = w.repo.ForcePush(files, "begin anew")
-	return err
+	return siteOf(ctx).anew(func(files map[string]string) { delete(files, claimPath(claim)) })
 }

@@ -44,7 +44,7 @@ Feature: An image that cannot be booted is found out before power-on
       | CLAIM | SERVER |
       | web   | s1     |
     And the status branch shows for claim "web": "last seen fetching iPXE script"
-    When the tag of image "linux" moves on to "newer-linux"
+    When image "newer-linux" is tagged as "linux"
     And "s1" no longer suffers from "hang-after-script"
     And the power of "s1" is cut
     Then claim "web" is Booted on "s1"
@@ -77,5 +77,5 @@ Feature: An image that cannot be booted is found out before power-on
       | web   | s1     | bad   |
     Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
     And the status branch shows for claim "web": "boot.allowedRegistries must name it"
-    And the stranger was told nothing
+    And the stranger receives no connection
     And nothing happens to "s1"

@@ -64,8 +64,8 @@ func (w *site) pushTwoKernels(name string) error {
 	return err
 }
 
-func tagMoves(ctx context.Context, from, to string) error {
-	return siteOf(ctx).pushImage(from, bootImage(to))
+func tagMoves(ctx context.Context, image, tag string) error {
+	return siteOf(ctx).pushImage(tag, bootImage(image))
 }
 
 // registryGoesDown ends the registry of images. Nobody stands before it who holds

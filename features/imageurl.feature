@@ -1,7 +1,7 @@
 Feature: A disk image at a URL is what its digest says, or is not installed
 
   Background:
-    Given a web server has disk images
+    Given images are on a web server
     And the servers
       | SERVER | STATE     |
       | s1     | Available |

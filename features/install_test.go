@@ -12,35 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/bmc/sim"
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/features/internal/rig"
 )
-
-func defineInstalls(sc *godog.ScenarioContext) {
-	const (
-		name     = `"([^"]*)"`
-		pushed   = `is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|is raw and called a qcow2`
-		unpushed = `has no digest at its URL`
-		at       = ` with the digest of another file| and its server ends the first answer half way`
-	)
-	for expression, do := range map[string]any{
-		`^disk image ` + name + ` (` + pushed + `|` + unpushed + `)$`:                       diskImageIs,
-		`^a web server has disk images$`:                                                    imagesPublished,
-		`^disk image ` + name + ` is at a URL(|` + at + `)$`:                                diskImagePublished,
-		`^the fetch of disk image ` + name + ` went on where it was cut off$`:               fetchedInParts,
-		`^Ingot has (\d+) disk images? written at a time$`:                                  limitInstalls,
-		`^Ingot is killed while it (fetches|converts) the disk image, and started again$`:   killPreparing,
-		`^Ingot is killed once ` + name + ` has half of its disk image, and started again$`: killWriting,
-		`^` + name + ` asked for the rest of its disk image$`:                               askedForRest,
-		`^the (first|second) disk of ` + name + ` holds disk image ` + name + `$`:           diskHolds,
-		`^the (first|second) disk of ` + name + ` holds nothing$`:                           diskHoldsNothing,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 func limitInstalls(ctx context.Context, n int) error {
 	siteOf(ctx).maxInstalls = n
@@ -127,12 +102,8 @@ func killPreparing(ctx context.Context, what string) error {
 }
 
 // killWriting kills Ingot once a machine has half of its disk image.
-func killWriting(ctx context.Context, name string) error {
+func killWriting(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
 	killed := make(chan error, 1)
 	var once sync.Once
 	w.boot.cutWhen(func(e exchange) (cut bool) {
@@ -143,56 +114,43 @@ func killWriting(ctx context.Context, name string) error {
 	})
 	defer w.boot.cutWhen(nil)
 	select {
-	case err = <-killed:
+	case err := <-killed:
+		if err != nil {
+			return err
+		}
+		return w.start()
 	case <-time.After(patience):
-		err = fmt.Errorf("%s does not ask for its disk image", name)
+		return fmt.Errorf("%s does not ask for its disk image", m.name)
 	}
-	if err != nil {
-		return err
-	}
-	return w.start()
 }
 
-func askedForRest(ctx context.Context, name string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
-	asked := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") })
+func askedForRest(ctx context.Context, m *machine) error {
+	asked := siteOf(ctx).boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") })
 	if len(asked) < 2 {
-		return fmt.Errorf("%s asked for chunks %d times", name, len(asked))
+		return fmt.Errorf("%s asked for chunks %d times", m.name, len(asked))
 	}
 	for _, e := range asked[1:] {
 		if e.code != http.StatusPartialContent || e.part == "bytes=0-" {
-			return fmt.Errorf("%s asked for %s of the chunks, and was answered %d", name, e.part, e.code)
+			return fmt.Errorf("%s asked for %s of the chunks, and was answered %d", m.name, e.part, e.code)
 		}
 	}
 	return nil
 }
 
-func diskHolds(ctx context.Context, which, name, image string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err != nil {
-		return err
-	}
+func diskHolds(_ context.Context, which string, m *machine, image string) error {
 	sum := sha256.Sum256(diskContent(image))
 	return rig.Within(patience, func() error {
 		if c := diskOf(m, which); !c.Whole || c.SHA256 != hex.EncodeToString(sum[:]) {
-			return fmt.Errorf("the %s disk of %s holds %+v", which, name, c)
+			return fmt.Errorf("the %s disk of %s holds %+v", which, m.name, c)
 		}
 		return nil
 	})
 }
 
-func diskHoldsNothing(ctx context.Context, which, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err != nil {
-		return err
-	}
+func diskHoldsNothing(_ context.Context, which string, m *machine) error {
 	return rig.Within(patience, func() error {
 		if c := diskOf(m, which); c.Image != "" {
-			return fmt.Errorf("the %s disk of %s holds %+v", which, name, c)
+			return fmt.Errorf("the %s disk of %s holds %+v", which, m.name, c)
 		}
 		return nil
 	})

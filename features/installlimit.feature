@@ -2,7 +2,7 @@ Feature: So many disk images are written at a time, and no more
   (N41)
 
   Background:
-    Given Ingot has 1 disk image written at a time
+    Given Ingot is configured so that 1 disk image is written at a time
     And the servers
       | SERVER | STATE     |
       | s1     | Available |

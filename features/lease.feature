@@ -48,13 +48,13 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Given BMC "bmc1" is plugged in
     And "bmc1-system-0" is Available
     When an Endpoint that reserves an address for BMC "bmc1" is committed
-    Then BMC "bmc1" is given the address that is reserved for it
+    Then BMC "bmc1" gets the address that is reserved for it
     And nothing happens to "bmc1-system-0"
 
   Scenario: an address that is reserved for a port of a relay goes to what is plugged in there
     Given an Endpoint that reserves an address for port "eth7" of a relay is committed
-    When device "camera" is plugged into port "eth8"
-    And device "switch" is plugged into port "eth7"
+    When device "camera" is plugged in to port "eth8"
+    And device "switch" is plugged in to port "eth7"
     Then device "switch" has the address that is reserved for its port
     And device "camera" has another address
 

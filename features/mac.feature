@@ -15,7 +15,7 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     And "bmc1-system-0" no longer suffers from "probe-other-uuid"
     Then "bmc1-system-0" is Available
     And the status branch shows for server "bmc1-system-0": "identifiedBy: BMC"
-    And the MAC address of "neighbour" is none of "bmc1-system-0"
+    And "bmc1-system-0" does not have the MAC address of "neighbour"
     When "bmc1-system-0" suffers from "hang-after-kernel"
     And the claims are committed
       | CLAIM | SERVER        |
@@ -49,7 +49,7 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
       | s1     | <MACS>            |
       | s2     | 02:aa:00:00:00:0b |
     Then the status branch shows in the problems: "<PROBLEM>"
-    And the MAC address "02:aa:00:00:00:0a" is none of "s1"
+    And "s1" does not have the MAC address "02:aa:00:00:00:0a"
     And nothing happens to "s1, s2"
 
     Examples:

@@ -7,22 +7,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/model"
 )
-
-func defineMACs(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^device ` + name + ` reports as ` + name + `$`:                      reportAs,
-		`^the MAC address (?:of )?` + name + ` is none of ` + name + `$`:     macIsNoneOf,
-		`^the firmware of ` + name + ` asks for its address on the network$`: firmwareAsksDHCP,
-		`^device ` + name + ` asks what to boot whenever ` + name + ` does$`: asksAlong,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 func reportAs(ctx context.Context, device, server string) error {
 	w := siteOf(ctx)
@@ -52,7 +38,7 @@ func (w *site) pair(device, server string) (*device, *machine, error) {
 
 // macIsNoneOf looks for a MAC address, or that of a device, among those that count as a
 // server's.
-func macIsNoneOf(ctx context.Context, mac, server string) error {
+func macIsNoneOf(ctx context.Context, server, mac string) error {
 	w := siteOf(ctx)
 	if _, err := model.CanonicalMAC(mac); err != nil {
 		d, err := w.device(mac)

@@ -15,7 +15,7 @@ Feature: A server is told who it is by the metadata service
 
   Scenario Outline: a bound server reads its name <WAY>
     When "s1" asks the metadata service for its name, <WAY>
-    Then it is told that it is "s1"
+    Then it receives the name "s1"
 
     Examples:
       | WAY                 |

@@ -23,4 +23,4 @@ Feature: Metrics say how long it takes, and what waits
       | CLAIM | SERVER |
       | web   | s9     |
     Then claim "web" is Unbound
-    And the metrics say that claim "web" waits for "ServerUnknown"
+    And the metrics show claim "web" waiting for "ServerUnknown"

@@ -2,7 +2,7 @@ Feature: What is asked for is written down before a machine is touched
   (laws 1 and 3) Ingot may die, and its store with it, at any moment.
 
   Background:
-    Given Ingot keeps its default intervals
+    Given Ingot is configured so that it keeps its default intervals
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -10,7 +10,7 @@ Feature: What is asked for is written down before a machine is touched
 
   Scenario Outline: a claim is never on two machines, though the store is lost once <MOMENT>
     When claim "web" is committed, and Ingot is killed once <MOMENT> and started again without its store
-    Then the disk of one server holds claim "web", or Ingot says that nobody knows
+    Then the disk of one server holds claim "web", or Ingot reports that this is unknown
     And it is not installed anywhere else
 
     Examples:
@@ -43,8 +43,8 @@ Feature: What is asked for is written down before a machine is touched
     When the status branch is protected
     And claim "web" is removed
     Then Ingot is not ready because of its "status"
-    And the metrics say since when the status branch is not written
-    And Ingot shows for server "s1": "WaitingForStatusBranch"
+    And the metrics show since when the status branch is not written
+    And "ingot explain" shows for server "s1": "WaitingForStatusBranch"
     And nothing happens to "s1, s2"
     When the status branch is no longer protected
     Then "s1" is Available
@@ -60,7 +60,7 @@ Feature: What is asked for is written down before a machine is touched
     And the servers are committed
       | SERVER | OPERATION            |
       | s1     | power-cycle-server#1 |
-    Then Ingot shows for server "s1": "WaitingForStatusBranch"
+    Then "ingot explain" shows for server "s1": "WaitingForStatusBranch"
     And nothing happens to "s1, s2"
 
   @long
@@ -73,7 +73,7 @@ Feature: What is asked for is written down before a machine is touched
 
   @long
   Scenario: an older copy of the store does not win because power was restored by it
-    Given power may be restored without the status branch
+    Given Ingot is configured so that power may be restored without the status branch
     And claim "web" runs on "s1"
     And the store is copied
     And claim "web" is removed

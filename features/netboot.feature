@@ -16,7 +16,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
       | web   | s1     |
     And the status branch shows for claim "web": "last seen fetching iPXE script"
     When "s1" asks what to boot, as <FIRMWARE>
-    Then it is told <FILE>
+    Then it receives <FILE>
 
     Examples:
       | FIRMWARE         | FILE                   |
@@ -37,7 +37,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And Ingot shows for server "s1": "WaitingForStatusBranch"
+    And "ingot explain" shows for server "s1": "WaitingForStatusBranch"
     And the power button of "s1" is pressed
     Then "s1" was powered on once, installed 0 times and wiped 0 times
     When the power of "s1" is cut
@@ -48,7 +48,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
   Scenario Outline: without a ticket, <FIRMWARE> is told nothing
     (and boots from its disk)
     When "s1" asks what to boot, as <FIRMWARE>
-    Then it has an address, and is told nothing to boot
+    Then it receives an address and no boot file
 
     Examples:
       | FIRMWARE         |
@@ -64,7 +64,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     (law 1)
     Given claim "web" runs on "s1"
     When "s1" asks what to boot, as UEFI x64
-    Then it has an address, and is told nothing to boot
+    Then it receives an address and no boot file
 
   Scenario: a machine that asks beside a server with a ticket is told nothing
     Given "s1" suffers from "hang-after-script"
@@ -73,7 +73,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
       | web   | s1     |
     And the status branch shows for claim "web": "last seen fetching iPXE script"
     When "s2" asks what to boot, as iPXE
-    Then it has an address, and is told nothing to boot
+    Then it receives an address and no boot file
 
   @long
   Scenario: a server that hangs says where
@@ -137,6 +137,6 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Then device "camera" gets no address
     And the status branch shows in the revision: "none of the 2 addresses of its range is left"
     And the status branch shows in the README: "DHCP network rack1"
-    And the metrics say that network "rack1" is full
+    And the metrics show network "rack1" as full
     When "s1" asks for an address again
     Then "s1" has the address that it had

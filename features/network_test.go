@@ -55,10 +55,7 @@ func theNetworks(ctx context.Context, table *godog.Table) error {
 		w.networks = append(w.networks, n)
 	}
 	// Ingot acts upon no revision that holds no manifest, and finds nothing then.
-	secret := object(model.KindBMCSecret, "spare", nil)
-	delete(secret, "spec")
-	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
-	if _, err := w.repo.Commit(map[string]string{"bmcsecrets/spare.yaml": text(secret)}, "begin"); err != nil {
+	if _, err := w.repo.Commit(map[string]string{"bmcsecrets/spare.yaml": text(secretOf("spare"))}, "begin"); err != nil {
 		return err
 	}
 	return w.fillLoaders()
@@ -78,9 +75,8 @@ func (w *site) fillLoaders() error {
 }
 
 func signLoaders(ctx context.Context, have string) error {
-	w := siteOf(ctx)
 	for _, name := range []string{"ipxe.efi", "snp-arm64.efi"} {
-		if err := os.WriteFile(filepath.Join(w.loaderDir(), name), netboottest.Program(have == "a"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(siteOf(ctx).loaderDir(), name), netboottest.Program(have == "a"), 0o600); err != nil {
 			return err
 		}
 	}
@@ -100,55 +96,38 @@ func (w *site) networkSettings() string {
 	return settings
 }
 
-func plugIn(ctx context.Context, name string) error {
+func plugIn(ctx context.Context, d *device) error {
 	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
 	if _, err := d.acquire(netip.Addr{}); err != nil {
 		return err
 	}
 	if d.network.role != model.RoleBMC {
 		return nil
 	}
-	w.found[name] = d.network.name + "-" + strings.ReplaceAll(d.mac, ":", "")
-	if b := w.bmcs[name]; b != nil && w.bmcPort != "" {
+	w.found[d.name] = d.network.name + "-" + strings.ReplaceAll(d.mac, ":", "")
+	if b := w.bmcs[d.name]; b != nil && w.bmcPort != "" {
 		return w.connect(d, b)
 	}
 	return nil
 }
 
-func askAgain(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
-	_, err = d.acquire(netip.Addr{})
+func askAgain(_ context.Context, d *device) error {
+	_, err := d.acquire(netip.Addr{})
 	return err
 }
 
-func askForSame(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func askForSame(_ context.Context, d *device) error {
 	return d.resume()
 }
 
-func hasSameAddress(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err == nil && d.address != d.had {
-		err = fmt.Errorf("%s had %s and has %s", name, d.had, d.address)
+func hasSameAddress(_ context.Context, d *device) error {
+	if d.address != d.had {
+		return fmt.Errorf("%s had %s and has %s", d.name, d.had, d.address)
 	}
-	return err
+	return nil
 }
 
-func noAddress(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func noAddress(_ context.Context, d *device) error {
 	for range 3 {
 		offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, netip.Addr{})
 		if errors.Is(err, errSilent) {
@@ -159,18 +138,14 @@ func noAddress(ctx context.Context, name string) error {
 		}
 		offered, _ := netip.AddrFromSlice(offer.YourIPAddr.To4())
 		if _, err = d.ask(dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeAck, offered); err == nil {
-			return fmt.Errorf("%s is given %s", name, offered)
+			return fmt.Errorf("%s is given %s", d.name, offered)
 		}
 	}
 	return nil
 }
 
-func moveBMC(ctx context.Context, name, answers string) error {
+func moveBMC(ctx context.Context, d *device, answers string) error {
 	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
 	if err := d.release(); err != nil {
 		return err
 	}
@@ -178,79 +153,53 @@ func moveBMC(ctx context.Context, name, answers string) error {
 		return err
 	}
 	if d.address == d.had {
-		return fmt.Errorf("%s has %s as before", name, d.address)
+		return fmt.Errorf("%s has %s as before", d.name, d.address)
 	}
-	return w.connect(d, w.bmcs[cmp.Or(answers, name)])
+	return w.connect(d, w.bmcs[cmp.Or(answers, d.name)])
 }
 
 // commitEndpoint reserves an address in Git. The device is called as it is there
 // from then on.
-func commitEndpoint(ctx context.Context, name string) error {
+func commitEndpoint(ctx context.Context, d *device) error {
 	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
-	o := object(model.KindEndpoint, w.called(name), nil)
+	o := object(model.KindEndpoint, w.called(d.name), nil)
 	spec(o)["macAddress"], spec(o)["ip"] = d.mac, d.network.reserved().String()
-	commit, err := w.repo.Commit(map[string]string{"endpoints/" + name + ".yaml": text(o)}, "reserve an address for "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{"endpoints/" + d.name + ".yaml": text(o)}, "reserve an address for "+d.name)
 }
 
 // commitPort reserves an address in Git for whatever is plugged into a port.
 func commitPort(ctx context.Context, port string) error {
-	w := siteOf(ctx)
-	o := object(model.KindEndpoint, port, nil)
-	o["metadata"].(map[string]any)["annotations"] = map[string]any{model.AnnotationCircuitID: port}
-	spec(o)["ip"] = w.networks[0].reserved().String()
-	commit, err := w.repo.Commit(map[string]string{"endpoints/" + port + ".yaml": text(o)}, "reserve an address for "+port)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return siteOf(ctx).commitReservation(ctx, port, model.AnnotationCircuitID)
 }
 
-func plugIntoPort(ctx context.Context, name, port string) error {
-	d, err := siteOf(ctx).device(name)
-	if err != nil {
-		return err
-	}
+func plugIntoPort(ctx context.Context, d *device, port string) error {
 	d.port = port
-	return plugIn(ctx, name)
+	return plugIn(ctx, d)
 }
 
-func hasReserved(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err == nil && d.address != d.network.reserved() {
-		err = fmt.Errorf("%s has %s, not %s", name, d.address, d.network.reserved())
+func hasReserved(_ context.Context, d *device) error {
+	if d.address != d.network.reserved() {
+		return fmt.Errorf("%s has %s, not %s", d.name, d.address, d.network.reserved())
 	}
-	return err
+	return nil
 }
 
-func hasUnreserved(ctx context.Context, name string) error {
-	d, err := siteOf(ctx).device(name)
-	if err == nil && (!d.address.IsValid() || d.address == d.network.reserved()) {
-		err = fmt.Errorf("%s has %s", name, d.address)
+func hasUnreserved(_ context.Context, d *device) error {
+	if !d.address.IsValid() || d.address == d.network.reserved() {
+		return fmt.Errorf("%s has %s", d.name, d.address)
 	}
-	return err
+	return nil
 }
 
-func givenReserved(ctx context.Context, name string) error {
+func givenReserved(ctx context.Context, d *device) error {
 	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
-	err = d.askUntil(func() error {
+	err := d.askUntil(func() error {
 		if d.address != d.network.reserved() {
-			return fmt.Errorf("%s has %s, not %s", name, d.address, d.network.reserved())
+			return fmt.Errorf("%s has %s, not %s", d.name, d.address, d.network.reserved())
 		}
 		return nil
 	})
-	if b := w.bmcs[name]; err == nil && b != nil {
+	if b := w.bmcs[d.name]; err == nil && b != nil {
 		err = w.connect(d, b)
 	}
 	return err
@@ -271,24 +220,15 @@ func (d *device) askUntil(right func() error) error {
 
 func commitSecret(ctx context.Context, name string) error {
 	w := siteOf(ctx)
-	secret := object(model.KindBMCSecret, w.called(name), nil)
-	delete(secret, "spec")
-	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
-	_, err := w.repo.Commit(map[string]string{"bmcsecrets/" + name + ".yaml": text(secret)}, "give the password of "+name)
-	return err
+	return w.commit(map[string]string{"bmcsecrets/" + name + ".yaml": text(secretOf(w.called(name)))}, "give the password of "+name)
 }
 
-func askBoot(ctx context.Context, name, firmware string) error {
-	w := siteOf(ctx)
-	d, err := w.device(name)
-	if err != nil {
-		return err
-	}
+func askBoot(ctx context.Context, d *device, firmware string) error {
 	options, err := d.boots(firmware)
 	if err != nil {
 		return err
 	}
-	w.told, err = d.acquire(netip.Addr{}, options...)
+	siteOf(ctx).told, err = d.acquire(netip.Addr{}, options...)
 	return err
 }
 

@@ -100,13 +100,13 @@ Feature: The newest record wins, wherever it was kept
 
   @long
   Scenario: a status branch with a garbled file costs nobody a server
-    When a file of the status branch about "s2" is garbled, and Ingot is killed and started again without its store
+    When Ingot is killed, a file of the status branch about "s2" is garbled, the store is lost, and Ingot is started again
     Then claim "web" is Booted on "s1"
     And nothing happens to "s1, s3"
     And the disk of "s2" is as it was
 
   Scenario: many wrong claims do not make the status branch unreadable
-    Given 30 files of 190 wrong claims are committed
+    Given a commit adds 30 files of 190 wrong claims
     And the status branch shows in the problems: "wrong/"
     When Ingot is killed, the store is emptied, and Ingot is started again
     Then claim "web" is Booted on "s1"
@@ -130,7 +130,7 @@ Feature: The newest record wins, wherever it was kept
 
   @redis
   Scenario: a key that somebody else uses is Ingot's again
-    When a key of the store is made something else
+    When the store has another kind of value for a key
     And the claims are committed
       | CLAIM | SERVER |
       | shop  | s3     |
@@ -139,8 +139,8 @@ Feature: The newest record wins, wherever it was kept
 
   @redis
   Scenario: an Ingot that takes over keeps what it knows newer than an older replica
-    Given another Ingot stands by
-    When Redis and the Ingot that leads die together, and Redis comes back from its copy
+    Given another Ingot is on standby
+    When the Ingot that leads dies together with Redis, which comes back from its copy
     Then claim "web" is Booted on "s1"
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"

@@ -7,8 +7,8 @@ Feature: What a commit asks for once is done at most once
       | s1     | Available |
     And claim "web" runs on "s1"
 
-  Scenario Outline: a restart is not repeated when the BMC carries out resets and <LIE>
-    Given the BMC of "s1" carries out resets and <LIE>
+  Scenario Outline: a restart is not repeated with the BMC fault <FAULT>
+    Given "s1" suffers from "<FAULT>"
     When the servers are committed
       | SERVER | OPERATION             |
       | s1     | hard-restart-server#1 |
@@ -16,23 +16,23 @@ Feature: What a commit asks for once is done at most once
     And the status branch shows for server "s1": "OutcomeUnknown"
 
     Examples:
-      | LIE                   |
-      | answers them with 500 |
+      | FAULT             |
+      | reset-answers-500 |
 
     @long
     Examples:
-      | LIE                   |
-      | drops its answers     |
-      | never answers them    |
+      | FAULT                |
+      | reset-answer-dropped |
+      | reset-answer-hangs   |
 
   Scenario: nor when Ingot is killed while the BMC has the request
-    Given the BMC of "s1" carries out resets and never answers them
+    Given "s1" suffers from "reset-answer-hangs"
     And the servers are committed
       | SERVER | OPERATION             |
       | s1     | hard-restart-server#1 |
     And "s1" was restarted once
     When Ingot is killed and started again
-    And the BMC of "s1" tells the truth again
+    And "s1" no longer suffers from "reset-answer-hangs"
     Then "s1" was restarted once
 
   Scenario: nor when the store is lost after it
@@ -63,7 +63,7 @@ Feature: What a commit asks for once is done at most once
     Then "s1" was restarted 2 times
 
   Scenario: a power cut that the BMC only claims switches nothing off
-    When the BMC of "s1" says 6 times that it is Off
+    When "s1" suffers from "false-off" 6 times
     Then claim "web" is Booted on "s1"
     And the disk of "s1" is as it was
     And "s1" was restarted 0 times

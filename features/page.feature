@@ -47,7 +47,7 @@ Feature: The web page shows the fleet
     Then a search of 10 kB in the list of servers is refused
 
   Scenario: a label with a script is shown as text
-    When a label with a script is committed for server "s1"
+    When server "s1" is committed with a script in a label
     Then the page of the problems contains "&lt;script&gt;"
     And the page of the problems has only its own script
 

@@ -13,33 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/reconcile/report"
 )
-
-func definePage(sc *godog.ScenarioContext) {
-	const (
-		name = `"([^"]*)"`
-		page = `the page of (the fleet|the problems|server "[^"]*"|claim "[^"]*")`
-	)
-	for expression, do := range map[string]any{
-		`^` + page + ` contains "(.*)"$`:                                                pageContains,
-		`^` + page + ` shows server ` + name + ` as ` + name + ` in rack ` + name + `$`: pageShowsInRack,
-		`^` + page + ` shows the line that approves it$`:                                pageApproves,
-		`^` + page + ` has a picture of its boot$`:                                      pageHasBoot,
-		`^` + page + ` has only its own script$`:                                        pageScripts,
-		`^` + page + ` loads nothing from other hosts and sets no cookie$`:              pageIsClosed,
-		`^` + page + ` is refused for another host name$`:                               pageIsOurs,
-		`^the list of the servers that are (\w+) has ` + name + ` alone$`:               listHas,
-		`^a search of 10 kB in the list of servers is refused$`:                         longSearchRefused,
-		`^a search for server ` + name + ` opens its page$`:                             searchOpens,
-		`^a label with a script is committed for server ` + name + `$`:                  commitScriptLabel,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 const script = `<script>alert(1)</script>`
 
@@ -100,9 +76,8 @@ var tag = regexp.MustCompile(`<[^>]*>`)
 func withoutTags(body string) string { return unfolded(tag.ReplaceAllString(body, " ")) }
 
 func pageShowsInRack(ctx context.Context, what, server, letter, rack string) error {
-	w := siteOf(ctx)
 	drawn := regexp.MustCompile(`aria-label="rack ` + rack + `: [^"]*"> (.*?)</svg>`)
-	tile := fmt.Sprintf(`<a href="/servers/%s"><g class="%s`, w.called(server), letter)
+	tile := fmt.Sprintf(`<a href="/servers/%s"><g class="%s`, siteOf(ctx).called(server), letter)
 	return pageIs(ctx, what, func(_ *http.Response, body string) error {
 		if found := drawn.FindStringSubmatch(body); found == nil || !strings.Contains(found[1], tile) {
 			return fmt.Errorf("rack %s does not show %s", rack, tile)
@@ -226,6 +201,5 @@ func commitScriptLabel(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	labels := w.servers[name]["metadata"].(map[string]any)["labels"].(map[string]any)
 	labels["owner"] = script
-	_, err := w.repo.Commit(map[string]string{serverPath(name): text(w.servers[name])}, "label a server with a script")
-	return err
+	return w.commit(map[string]string{serverPath(name): text(w.servers[name])}, "label a server with a script")
 }

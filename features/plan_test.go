@@ -19,27 +19,6 @@ import (
 	"ingot/reconcile/preview"
 )
 
-func definePlans(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^a pull request has the claims$`:                                        proposeClaims,
-		`^a pull request has the commits$`:                                       proposeCommits,
-		`^a pull request removes claims? ` + name + `$`:                          proposeRemoval,
-		`^a pull request moves all claims to another folder$`:                    proposeFolder,
-		`^a pull request breaks the manifest of claim ` + name + `$`:             proposeBroken,
-		`^a pull request moves claim ` + name + ` to namespace ` + name + `$`:    proposeNamespace,
-		`^a pull request takes the newest commit back$`:                          proposeRevert,
-		`^it is merged(| as one commit| with a merge commit| commit by commit)$`: mergeProposal,
-		`^its plan is (nothing|changes|destructive|wrong)$`:                      planIs,
-		`^its plan is (changes|destructive)(?:, held back by the guard|):$`:      planHas,
-		`^its plan for the (clone|configuration|comment) says ` + name + `$`:     planSays,
-		`^the (GitHub|GitLab|Forgejo) workflow runs twice$`:                      runWorkflow,
-		`^the pull request has one comment, which says ` + name + `$`:            oneComment,
-	} {
-		sc.Step(expression, do)
-	}
-}
-
 func propose(ctx context.Context, change func(dir string) error) error {
 	w := siteOf(ctx)
 	w.proposal = filepath.Join(w.dir, "proposal")
@@ -68,6 +47,13 @@ func gitAs(dir string, args ...string) (string, error) {
 		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out), nil
+}
+
+func proposeTable(ctx context.Context, what string, table *godog.Table) error {
+	if what == "claims" {
+		return proposeClaims(ctx, table)
+	}
+	return proposeCommits(ctx, table)
 }
 
 func proposeClaims(ctx context.Context, table *godog.Table) error {

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"ingot/bmc/sim"
@@ -16,7 +18,8 @@ import (
 // machine is one simulated machine and the BMC that the scenario puts it behind.
 type machine struct {
 	*sim.Server
-	bmc string
+	name string // in the scenario
+	bmc  string
 }
 
 const loopback = `networks: ["127.0.0.0/8", "::1/128"], `
@@ -56,8 +59,7 @@ func (w *site) placeMachines() error {
 		spec(e)["macAddress"], spec(e)["ip"] = m.MAC(0), m.HostAddress().String()
 		files[filepath.Join(w.folder, "endpoints", string(m.Name())+".yaml")] = text(e)
 	}
-	_, err := w.repo.Commit(files, "say where the machines are")
-	return err
+	return w.commit(files, "say where the machines are")
 }
 
 func (w *site) machine(name string) (*machine, error) {
@@ -95,7 +97,7 @@ func (w *site) wire(all []map[string]string) error {
 		}
 		w.bmcs[b] = w.rack.BMCs()[i]
 		for j, row := range behind[b] {
-			m := &machine{w.bmcs[b].Servers()[j], b}
+			m := &machine{w.bmcs[b].Servers()[j], row["SERVER"], b}
 			w.machines[row["SERVER"]] = m
 			if row["RUNS"] != "" {
 				m.SetRunning(row["RUNS"])
@@ -122,8 +124,14 @@ func (w *site) otherUUID(name string) string {
 	return ""
 }
 
-func (w *site) suffer(name string, fault sim.Fault) error {
+func (w *site) suffer(name string, fault sim.Fault, requests ...int) error {
 	args := sim.FaultArgs{Requests: 5, UUID: w.otherUUID(name)}
+	if strings.HasPrefix(string(fault), "reset-answer") {
+		args.Requests = 0 // all of them
+	}
+	for _, n := range requests {
+		args.Requests = n
+	}
 	if b := w.bmcs[name]; b != nil {
 		return b.SetFault(fault, args)
 	}
@@ -137,9 +145,12 @@ func (w *site) suffer(name string, fault sim.Fault) error {
 	return m.SetFault(fault, args)
 }
 
-func suffer(ctx context.Context, name, whether, fault string) error {
+func suffer(ctx context.Context, name, whether, fault, times string) error {
 	w := siteOf(ctx)
 	if whether == "suffers" {
+		if n, err := strconv.Atoi(times); err == nil {
+			return w.suffer(name, sim.Fault(fault), n)
+		}
 		return w.suffer(name, sim.Fault(fault))
 	}
 	if b := w.bmcs[name]; b != nil {
@@ -157,26 +168,17 @@ func keepSessions(ctx context.Context, n int) error {
 	return nil
 }
 
-func networkFirst(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.SetNetworkFirst(true)
-	}
-	return err
+func networkFirst(_ context.Context, m *machine) error {
+	m.SetNetworkFirst(true)
+	return nil
 }
 
-func powerCut(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.PowerCut()
-	}
-	return err
+func powerCut(_ context.Context, m *machine) error {
+	m.PowerCut()
+	return nil
 }
 
-func pressPower(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.PressPower()
-	}
-	return err
+func pressPower(_ context.Context, m *machine) error {
+	m.PressPower()
+	return nil
 }

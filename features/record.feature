@@ -7,10 +7,10 @@ Feature: The status branch is the record
       | SERVER | STATE     |
       | s1     | Available |
       | s2     | Available |
-    And store and status branch are copied
+    And the store is copied, and the status branch with it
     And claim "web" runs on "s1"
     When Ingot is killed, both copies are put back after an hour, and Ingot is started again
-    Then Ingot shows for server "s1": "FoundRunning"
+    Then "ingot explain" shows for server "s1": "FoundRunning"
     And the status branch shows for claim "web": "FoundRunning"
     And nothing happens to "s1, s2"
 
@@ -21,19 +21,19 @@ Feature: The status branch is the record
       | s1     | Available |
       | s2     | Available |
     And claim "web" runs on "s1"
-    And store and status branch are copied
+    And the store is copied, and the status branch with it
     And claim "web" is removed
     And "s1" is Available
     And claim "db" runs on "s1"
     When Ingot is killed, both copies are put back after an hour, and Ingot is started again
-    Then Ingot shows for server "s1": "GuardHeld"
+    Then "ingot explain" shows for server "s1": "GuardHeld"
     And the status branch shows for claim "db": "GuardHeld"
     And nothing happens to "s1, s2"
 
   @file
   Scenario Outline: a rack's power returns, its free servers come up On, and Ingot with them after <MINUTES> minutes
     Given 20 servers
-    When Ingot is killed, all servers are switched on, and Ingot is started again after <MINUTES> minutes
+    When Ingot is killed, all servers are switched on, <MINUTES> minutes pass, and Ingot is started again
     Then all servers <END>
 
     Examples:

@@ -14,33 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cucumber/godog"
 	bolt "go.etcd.io/bbolt"
 	"sigs.k8s.io/yaml"
 
 	"ingot/features/internal/rig"
 	"ingot/model"
 )
-
-func defineTruth(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, step := range map[string]any{
-		`^store and status branch are copied$`:                                                                                 copyBoth,
-		`^Ingot is killed, both copies are put back after an hour, and Ingot is started again$`:                                putBothBack,
-		`^Ingot is killed, all servers are switched on, and Ingot is started again after (\d+) minutes$`:                       switchAllOn,
-		`^Ingot is killed, and started again with its clock (\d+) hours ahead$`:                                                startAhead,
-		`^all servers are switched off again$`:                                                                                 allOff,
-		`^all servers are found running, and are left alone$`:                                                                  allFound,
-		`^all servers are switched off once a commit approves of them$`:                                                        allOffOnceApproved,
-		`^Ingot is killed, (the store is lost, |)` + name + ` is edited out of the status branch, and Ingot is started again$`: editOut,
-		`^Ingot is killed, the status branch is made by another, and Ingot is started again$`:                                  replaceStatus,
-		`^a commit chooses the (status branch|store)$`:                                                                         chooseCopy,
-		`^another Ingot is started with a copy of the state folder$`:                                                           startCopy,
-		`^the first Ingot does not start again, with exit code (\d+)$`:                                                         staysEnded,
-	} {
-		sc.Step(expression, step)
-	}
-}
 
 const copiedHead = "copied-status"
 
@@ -121,23 +100,13 @@ func (w *site) gitWith(env []string, args ...string) (string, error) {
 }
 
 func approveFound(ctx context.Context) error {
-	w := siteOf(ctx)
-	var token string
-	err := rig.Within(patience, func() error {
-		shown, err := w.statusBranch()
+	return approveShown(ctx, func(fleet string) (string, error) {
 		var doc struct {
 			Decided model.FleetRecord `json:"decided"`
 		}
-		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportFleet]), &doc))
-		if token = doc.Decided.GapToken; err == nil && token == "" {
-			err = errors.New("the status branch shows no token for servers that were found running")
-		}
-		return err
+		err := yaml.Unmarshal([]byte(fleet), &doc)
+		return doc.Decided.GapToken, err
 	})
-	if err != nil {
-		return err
-	}
-	return approve(ctx, token)
 }
 
 func switchAllOn(ctx context.Context, minutes int) error {
@@ -227,12 +196,10 @@ func startCopy(ctx context.Context) error {
 		return err
 	}
 	p, err := w.launch("copy.yaml", dir)
-	if err != nil {
-		return err
+	if err == nil {
+		w.succeed(p)
 	}
-	w.first, w.ingot = w.ingot, p
-	w.admit()
-	return nil
+	return err
 }
 
 // staysEnded starts the Ingot that has ended, and then the other one again.

@@ -32,11 +32,11 @@ Feature: Redis may be away for a while, and may be shared
     Then nothing happens to "s1, s2"
 
   Scenario: an Ingot that stands by says who leads
-    When another Ingot stands by
-    Then the Ingot that stands by is not ready because of its "leadership", and says "this one stands by: another ingot leads"
+    When another Ingot is on standby
+    Then the standby is not ready because of its "leadership", and says "another ingot leads"
 
   Scenario: an Ingot that stands by takes over
-    Given another Ingot stands by
+    Given another Ingot is on standby
     When the Ingot that leads is killed
     And the claims are committed
       | CLAIM | SERVER |
@@ -48,8 +48,8 @@ Feature: Redis may be away for a while, and may be shared
 
   Scenario: a leader that slept while another took over does nothing when it wakes up
     (law 6)
-    Given another Ingot stands by
-    When Ingot is suspended, and the one that stands by takes over
+    Given another Ingot is on standby
+    When the Ingot that leads is suspended, and the standby takes over
     And claim "web" is removed
     And "s1" is Available
     And the first Ingot goes on
@@ -59,7 +59,7 @@ Feature: Redis may be away for a while, and may be shared
 
   Scenario: a password that changes is read again
     Given Redis asks for a password
-    When the password of Redis is changed, and then in its file
+    When Redis gets another password, and then its file
     And the claims are committed
       | CLAIM | SERVER |
       | db    | s2     |

@@ -16,10 +16,10 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
 
   Scenario: a wipe that does not boot is tried three times, then the server is off and in Error
     (the firmware boots the disk of the former tenant instead)
-    Given a boot may take 4 seconds
+    Given Ingot is configured so that a boot may take 4 seconds
     And "s1" suffers from "override-ignored"
     When claim "web" is removed
-    Then Ingot shows for server "s1": "in 3 attempts, it has not asked for its boot script"
+    Then "ingot explain" shows for server "s1": "in 3 attempts, it has not asked for its boot script"
     And "s1" is powered Off
     And the disk of "s1" is as it was
 

@@ -23,7 +23,7 @@ Feature: An older commit changes nothing
     Then Ingot ignores "C2" as older
     And nothing happens to "s1, s2, s3, s4"
     When the Git host shows "C3"
-    Then "C3" is in force
+    Then Ingot has "C3" in force
     And nothing happens to "s1, s2, s3, s4"
     And claim "web" is Booted on "s1"
     When claim "web" is removed
@@ -45,16 +45,16 @@ Feature: An older commit changes nothing
     When the Git host shows "C2"
     Then Ingot ignores "C2" as older
     When the Git host shows "C3"
-    Then "C3" is in force
+    Then Ingot has "C3" in force
     And nothing happens to "s1, s2, s3, s4"
     And claim "web" is Booted on "s1"
 
   Scenario: a new commit on top of an older one counts
     When the Git host shows "C2"
     Then Ingot ignores "C2" as older
-    When a file that is no manifest is committed
+    When a commit adds a file that is not a manifest
     Then the status branch shows for claim "web": "AbsentWithoutCommit"
     When the Git host shows "C3"
-    Then "C3" is in force
+    Then Ingot has "C3" in force
     And nothing happens to "s1, s2, s4"
     And claim "web" is Booted on "s1"

@@ -8,18 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/model"
 )
-
-func defineReplays(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	sc.Step(`^the branch has commit `+name+`, commit `+name+` that disturbs every server, and commit `+name+` that undoes it$`, pushDisturbance)
-	sc.Step(`^the Git host shows `+name+`$`, showCommit)
-	sc.Step(`^Ingot ignores `+name+` as older$`, ignoredAsOlder)
-	sc.Step(`^`+name+` is in force$`, commitInForce)
-}
 
 // pushDisturbance pushes two commits at once. The first removes claim "web", switches claim
 // "db" Off, takes s3 into maintenance, restarts s4, and changes the address and the password of

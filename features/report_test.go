@@ -8,14 +8,10 @@ import (
 	"strings"
 )
 
-func sendReport(ctx context.Context, server, flaw string) error {
+func sendReport(ctx context.Context, m *machine, flaw string) error {
 	w := siteOf(ctx)
-	m, err := w.machine(server)
-	if err != nil {
-		return err
-	}
 	token, body := "", fmt.Sprintf(`{"systemUUID": %q, "data": {}}`, m.UUID())
-	current, err := w.reportTokenOf(server)
+	current, err := w.reportTokenOf(m.name)
 	if err != nil {
 		return err
 	}
@@ -24,7 +20,7 @@ func sendReport(ctx context.Context, server, flaw string) error {
 	case `bears the token of "s2"`:
 		token, err = w.reportTokenOf("s2")
 	case "bears the token of its discovery":
-		token, err = w.tokenOf(server, "/register")
+		token, err = w.tokenOf(m.name, "/register")
 	case "bears a token that was made up":
 		token = strings.Repeat("a", len(current))
 	case "is too large":

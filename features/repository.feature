@@ -1,7 +1,7 @@
 Feature: A repository is begun, and a fleet that runs is taken over
 
   Scenario: what "ingot init" makes is a repository that Ingot follows
-    Given the repository is what "ingot init" makes
+    Given the repository is the result of "ingot init"
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -13,7 +13,7 @@ Feature: A repository is begun, and a fleet that runs is taken over
 
   Scenario: what metal-operator runs is taken over as it runs, and released as usual
     (law 1: nobody asked for anything)
-    Given a cluster of metal-operator, of which "ingot import" makes the repository
+    Given the repository is the result of "ingot import" of a cluster of metal-operator
       | SERVER | RUNS            | CLAIM    |
       | s1     | a tenant's disk | shop/web |
       | s2     | a tenant's disk | shop/db  |

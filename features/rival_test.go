@@ -77,12 +77,16 @@ func (w *site) takeOverFlag() string {
 func takeOver(ctx context.Context) error {
 	w := siteOf(ctx)
 	p, err := w.rival(w.takeOverFlag())
-	if err != nil {
-		return err
+	if err == nil {
+		w.succeed(p)
 	}
+	return err
+}
+
+// succeed makes p the Ingot that machines speak with.
+func (w *site) succeed(p *program) {
 	w.first, w.ingot = w.ingot, p
 	w.admit()
-	return nil
 }
 
 func firstEnds(ctx context.Context, code int) error {
@@ -102,8 +106,7 @@ func suspendLeader(ctx context.Context) error {
 	if err := suspend(ctx); err != nil {
 		return err
 	}
-	w.first, w.ingot = w.ingot, w.second
-	w.admit()
+	w.succeed(w.second)
 	return nil
 }
 

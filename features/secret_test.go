@@ -77,9 +77,8 @@ func (w *site) guesses(claim string) ([]string, error) {
 }
 
 func askForNothingElse(ctx context.Context, list string) error {
-	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
-		files, err := w.statusBranch()
+		files, err := siteOf(ctx).statusBranch()
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ Feature: Nobody has to write a password down in the clear
   cannot be decrypted or read leaves what was there before in force.
 
   Scenario: a BMC is logged in to with what SOPS encrypted
-    Given the BMCSecrets in Git are encrypted with SOPS
+    Given the BMCSecrets are encrypted with SOPS
     And the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
@@ -12,7 +12,7 @@ Feature: Nobody has to write a password down in the clear
     And nothing that Ingot keeps holds the password of a BMC
 
   Scenario: a key that comes later opens what is in Git by then
-    Given the BMCSecrets in Git are encrypted with SOPS, for a key that Ingot does not have
+    Given the BMCSecrets are encrypted with SOPS, for a key that Ingot does not have
     And the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
@@ -23,7 +23,7 @@ Feature: Nobody has to write a password down in the clear
     Then "bmc1-system-0" is Available
 
   Scenario Outline: a BMCSecret <HOW> leaves the one before in force, over a restart too
-    Given the BMCSecrets in Git are encrypted with SOPS
+    Given the BMCSecrets are encrypted with SOPS
     And the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
@@ -48,7 +48,7 @@ Feature: Nobody has to write a password down in the clear
       | in plain text             | a secret in plain text is refused |
 
   Scenario: a password outside Git is put where the BMC's status says, and changes without a commit
-    Given the BMCSecrets stand in a folder outside Git
+    Given the BMCSecrets are in a folder outside Git
     And the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
@@ -61,7 +61,7 @@ Feature: Nobody has to write a password down in the clear
     And nothing that Ingot keeps holds the password of a BMC
 
   Scenario Outline: a folder that is <HOW> leaves the passwords in use that were there
-    Given the BMCSecrets stand in a folder outside Git
+    Given the BMCSecrets are in a folder outside Git
     And the folder is given the right password of BMC "bmc1"
     And the machines
       | SERVER        | BMC  |

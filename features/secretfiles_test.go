@@ -66,8 +66,7 @@ func commitOtherSecret(ctx context.Context, name, how string) error {
 	if how == "in plain text" {
 		files[sealedPath] = text(secretOf(name))
 	}
-	_, err := w.repo.Commit(files, "change the password of "+name)
-	return err
+	return w.commit(files, "change the password of "+name)
 }
 
 // secretsOutside has BMCSecrets stand in a folder that is not there yet.
@@ -84,8 +83,7 @@ func (w *site) secretFolder() string {
 }
 
 func fillFolder(ctx context.Context, which, name string) error {
-	w := siteOf(ctx)
-	dir := filepath.Join(w.secretFolder(), name)
+	dir := filepath.Join(siteOf(ctx).secretFolder(), name)
 	password := map[string]string{"right": bmcPassword, "wrong": wrongPassword}[which]
 	return errors.Join(os.MkdirAll(dir, 0o700),
 		os.WriteFile(filepath.Join(dir, "username"), []byte("admin\n"), 0o600),
@@ -101,8 +99,7 @@ func spoilFolder(ctx context.Context, how string) error {
 }
 
 func keepsNoPassword(ctx context.Context) error {
-	w := siteOf(ctx)
-	return filepath.WalkDir(w.stateDir(), func(path string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(siteOf(ctx).stateDir(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}

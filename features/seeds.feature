@@ -1,7 +1,7 @@
 Feature: What was written for metal-operator works as it stands
 
   Scenario: the manifests that our user handed us, to a Booted claim and back
-    Given the manifests of examples/seeds, and the machines that they speak of
+    Given the repository is that of examples/seeds, with its machines
     Then claim "my-server-claim" is Booted on "my-server"
     And "my-server" runs image "linux"
     And the status branch shows for server "my-server": "default/my-server-claim"

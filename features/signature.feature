@@ -3,7 +3,7 @@ Feature: Only what is signed changes the fleet
   (law 1) Who may push, but has no key that may sign, changes nothing.
 
   Background:
-    Given commits have to be signed
+    Given Ingot is configured so that commits have to be signed
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -31,7 +31,7 @@ Feature: Only what is signed changes the fleet
       | shop  | s2     |
     Then claim "shop" is Booted on "s2"
     And the status branch shows in the revision: "signedBy: operators"
-    And each commit of the status branch is signed by Ingot
+    And the status branch has Ingot's signed commits alone
 
   Scenario: a key that is taken away signs nothing new, and what it signed stays
     When the keys that may sign are taken away
@@ -42,7 +42,7 @@ Feature: Only what is signed changes the fleet
 
   @long
   Scenario: what was signed before cannot be brought back
-    When the branch is set back to where claim "web" was not yet
+    When the history is rewritten to end before claim "web"
     Then the status branch shows in the revision: "does not descend from main@sha1:"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"

@@ -8,22 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cucumber/godog"
-
 	"ingot/gitsource/gitserver"
 )
-
-func defineSigning(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^commits have to be signed$`: signCommits,
-		`^claim ` + name + ` is removed by a commit that (is not signed|a stranger signed)$`: removeUnsigned,
-		`^the keys that may sign are taken away$`:                                            takeKeys,
-		`^each commit of the status branch is signed by Ingot$`:                              statusIsSigned,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 // signing is who signs, and what Ingot is told of it. By default nobody does.
 type signing struct {

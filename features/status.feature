@@ -6,24 +6,24 @@ Feature: The status branch is Ingot's own
       | s1     | 7    | Available |
 
   Scenario: a commit of somebody else on it does no harm and does not stay
-    Given somebody else commits to the status branch
+    Given the status branch is changed by another writer
     When the claims are committed
       | CLAIM |
       | web   |
     Then claim "web" is Booted on "s1"
-    And the status branch is Ingot's again
+    And the status branch has Ingot's files alone
 
   Scenario: a status branch that was deleted is written again
-    Given somebody else deletes the status branch
+    Given the status branch is deleted
     When the claims are committed
       | CLAIM |
       | web   |
     Then claim "web" is Booted on "s1"
-    And the status branch is Ingot's again
+    And the status branch has Ingot's files alone
 
   Scenario: where no Ingot answers a clone of the repository says what is so
     Given claim "web" runs on "s1"
-    Then without Ingot a clone says that claim "web" is Booted on "s1"
+    Then without Ingot a clone shows claim "web" as Booted on "s1"
 
   Scenario: a claim waits while the status branch cannot be written
     (law 3: it is written down before a machine is touched)
@@ -31,10 +31,10 @@ Feature: The status branch is Ingot's own
     When the claims are committed
       | CLAIM |
       | web   |
-    Then Ingot shows for server "s1": "WaitingForStatusBranch"
+    Then "ingot explain" shows for server "s1": "WaitingForStatusBranch"
     When the status branch is no longer protected
     Then claim "web" is Booted on "s1"
-    And the status branch is Ingot's again
+    And the status branch has Ingot's files alone
     And "s1" was powered on once, installed once and wiped 0 times
 
   @long
@@ -52,10 +52,10 @@ Feature: The status branch is Ingot's own
       | CLAIM |
       | web   |
     Then claim "web" is Booted on "s1"
-    And the history of the status branch says: "default/web: Booted on s1"
+    And the status branch shows in its history: "default/web: Booted on s1"
     When claim "web" is removed
     Then "s1" is Available
-    And the history of the status branch says: "default/web: released s1"
+    And the status branch shows in its history: "default/web: released s1"
 
   Scenario: an idle fleet costs no commit
     When Ingot has nothing to do

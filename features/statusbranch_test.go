@@ -107,9 +107,8 @@ func statusSays(ctx context.Context, what, want string) error {
 }
 
 func historySays(ctx context.Context, want string) error {
-	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
-		log, err := w.repo.ReadLog(statusBranch)
+		log, err := siteOf(ctx).repo.ReadLog(statusBranch)
 		if err != nil {
 			return err
 		}

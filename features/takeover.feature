@@ -28,7 +28,7 @@ Feature: One Ingot acts
 
   @file
   Scenario: a first Ingot that slept meanwhile does nothing when it wakes up
-    When Ingot is suspended
+    When the Ingot that leads is suspended
     And another Ingot with a store of its own is started to take over
     And claim "web" is removed
     And "s1" is Available

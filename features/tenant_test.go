@@ -15,32 +15,13 @@ import (
 	"ingot/model"
 )
 
-func defineTenants(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^BMCs are in network ` + name + ` alone$`: bmcsAreIn,
-		`^the tenants$`: theTenants,
-		`^Ingot is started again with the tenants$`:                          restartWithTenants,
-		`^claim ` + name + ` is committed below the folder of ` + name + `$`: commitClaimBelow,
-		`^a BMC at the stranger's port is committed below the folder of ` + name +
-			`, with the secret of BMC ` + name + `$`: commitBMCBelow,
-		`^a manifest that cannot be read is committed below the folder of ` + name + `$`: commitUnreadableBelow,
-		`^BMCs may have any address$`:          bmcsAnywhere,
-		`^a stranger listens at ` + name + `$`: strangerListens,
-		`^BMC ` + name + ` by (https?) at ` + name + ` is committed, with the secret of BMC ` + name + `$`: commitLeadingAway,
-		`^image ` + name + ` is at the stranger's port$`:                                                   imageAtStranger,
-		`^the stranger was told nothing$`:                                                                  toldStrangerNothing,
-	} {
-		sc.Step(expression, do)
-	}
-}
-
 // tenant is one who has a folder.
 type tenant struct{ name, namespace, rack string }
 
 func (t tenant) folder() string { return "claims/" + t.name }
 
-func (w *site) setTenants(table *godog.Table) error {
+func theTenants(ctx context.Context, restart string, table *godog.Table) error {
+	w := siteOf(ctx)
 	if err := known(table, "TENANT", "NAMESPACE", "RACK"); err != nil {
 		return err
 	}
@@ -48,16 +29,10 @@ func (w *site) setTenants(table *godog.Table) error {
 	for _, row := range rows(table) {
 		w.tenants = append(w.tenants, tenant{row["TENANT"], cmp.Or(row["NAMESPACE"], row["TENANT"]), row["RACK"]})
 	}
-	return nil
-}
-
-func theTenants(ctx context.Context, table *godog.Table) error { return siteOf(ctx).setTenants(table) }
-
-func restartWithTenants(ctx context.Context, table *godog.Table) error {
-	if err := siteOf(ctx).setTenants(table); err != nil {
-		return err
+	if restart != "" {
+		return restartIngot(ctx)
 	}
-	return restartIngot(ctx)
+	return nil
 }
 
 func (w *site) tenantSettings() string {
@@ -100,23 +75,20 @@ func commitClaimBelow(ctx context.Context, claim, tenant string) error {
 	if err := w.claim(map[string]string{"CLAIM": claim}); err != nil {
 		return err
 	}
-	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/taken.yaml": w.claimFile(claim)}, "take "+claim)
-	return err
+	return w.commit(map[string]string{"claims/" + tenant + "/taken.yaml": w.claimFile(claim)}, "take "+claim)
 }
 
-func commitBMCBelow(ctx context.Context, tenant, secret string) error {
+func commitBMCBelow(ctx context.Context, name, tenant, secret string) error {
 	w := siteOf(ctx)
 	at := w.stranger.Addr().(*net.TCPAddr)
-	file := "claims/" + tenant + "/own.yaml"
-	bmc := strangersBMC("own", "https", at.IP.String(), at.Port, secret)
-	_, err := w.repo.Commit(map[string]string{file: text(bmc)}, "add a BMC")
-	return err
+	file := "claims/" + tenant + "/" + name + ".yaml"
+	bmc := strangersBMC(name, "https", at.IP.String(), at.Port, secret)
+	return w.commit(map[string]string{file: text(bmc)}, "add a BMC")
 }
 
 func commitUnreadableBelow(ctx context.Context, tenant string) error {
 	files := map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}
-	_, err := siteOf(ctx).repo.Commit(files, "break a file")
-	return err
+	return siteOf(ctx).commit(files, "break a file")
 }
 
 func strangersBMC(name, scheme, host string, port int, secret string) map[string]any {
@@ -170,8 +142,7 @@ func strangerListens(ctx context.Context, host string) error {
 func commitLeadingAway(ctx context.Context, name, scheme, host, secret string) error {
 	w := siteOf(ctx)
 	port := w.stranger.Addr().(*net.TCPAddr).Port
-	_, err := w.repo.Commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
-	return err
+	return w.commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
 }
 
 func imageAtStranger(ctx context.Context, name string) error {

@@ -18,9 +18,9 @@ Feature: A tenant's file stays a tenant's file
 
   Scenario: a BMC in a tenant's folder does not count, and no password is sent to it
     Given a stranger listens at "127.0.0.9"
-    When a BMC at the stranger's port is committed below the folder of "alpha", with the secret of BMC "bmc-s1"
+    When BMC "own" at the stranger's port is committed below the folder of "alpha", with the secret of BMC "bmc-s1"
     Then the status branch shows in the problems: "below claims/alpha only ServerClaim, Secret (git.tenants)"
-    And the stranger was told nothing
+    And the stranger receives no connection
 
   Scenario: a tenant's claims get the servers that are for it
     When the claims are committed
@@ -42,7 +42,7 @@ Feature: A tenant's file stays a tenant's file
 
   Scenario: a tenant's file that cannot be read holds up no other tenant's release
     Given claim "alpha/web" runs on "s1"
-    When a manifest that cannot be read is committed below the folder of "beta"
+    When a commit adds an unreadable manifest below the folder of "beta"
     And claim "alpha/web" is removed
     Then "s1" is Available
     And the disk of "s1" is empty

@@ -5,7 +5,7 @@ Feature: A ticket that somebody else used up is armed anew
     Given the networks
       | NETWORK | FOR     |
       | rack1   | servers |
-    And boot tickets are bound to nothing
+    And Ingot is configured so that boot tickets are bound to nothing
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
@@ -17,7 +17,7 @@ Feature: A ticket that somebody else used up is armed anew
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And "thief" takes what "s1" is to boot
+    And "thief" takes the script and Ignition of "s1"
     And what machines ask for arrives again
     And the firmware of "s1" asks for its script
     Then the status branch shows for claim "web": "Secret web was served to"
@@ -28,11 +28,11 @@ Feature: A ticket that somebody else used up is armed anew
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And "thief" takes what "s1" is to boot
+    And "thief" takes the script and Ignition of "s1"
     And the firmware of "s1" asks for its script
-    And "thief" takes what "s1" is to boot
+    And "thief" takes the script and Ignition of "s1"
     And the firmware of "s1" asks for its script
-    And "thief" takes what "s1" is to boot
+    And "thief" takes the script and Ignition of "s1"
     And the firmware of "s1" asks for its script
     Then the status branch shows for server "s1": "its boot tickets were used up by others 3 times"
     And "s1" was installed 0 times and wiped 0 times

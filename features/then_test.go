@@ -18,15 +18,10 @@ func serversAre(ctx context.Context, list, state string) error {
 	})
 }
 
-func poweredIs(ctx context.Context, name, power string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
+func poweredIs(_ context.Context, m *machine, power string) error {
 	return rig.Within(patience, func() error {
 		if p := m.Power(); string(p) != power {
-			return fmt.Errorf("%s is powered %s", name, p)
+			return fmt.Errorf("%s is powered %s", m.name, p)
 		}
 		return nil
 	})
@@ -49,23 +44,18 @@ func inError(ctx context.Context, name string) error {
 }
 
 // wipedAgain waits for the report of a second wipe, which changes nothing.
-func wipedAgain(ctx context.Context, name string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
-	err = rig.Within(patience, func() error {
-		seen := w.report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/wipe") })
+func wipedAgain(ctx context.Context, m *machine) error {
+	err := rig.Within(patience, func() error {
+		seen := siteOf(ctx).report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/wipe") })
 		if len(seen) < 2 {
-			return fmt.Errorf("%s reported %d wipes", name, len(seen))
+			return fmt.Errorf("%s reported %d wipes", m.name, len(seen))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return inError(ctx, name)
+	return inError(ctx, m.name)
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {
@@ -158,19 +148,15 @@ func refusedWith(ctx context.Context, code int) error {
 	return nil
 }
 
-func reportsRefused(ctx context.Context, name string) error {
+func reportsRefused(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
 	return rig.Within(patience, func() error {
 		given := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && e.report != "" })
 		refused := w.report.exchanges(func(e exchange) bool {
 			return e.code == 403 && slices.ContainsFunc(given, func(g exchange) bool { return g.report == e.token })
 		})
 		if len(refused) < 2 {
-			return fmt.Errorf("%d reports of %s were refused", len(refused), name)
+			return fmt.Errorf("%d reports of %s were refused", len(refused), m.name)
 		}
 		return nil
 	})
@@ -199,5 +185,23 @@ func claimNotUnbound(ctx context.Context, claim string) error {
 			err = fmt.Errorf("claim %s is Unbound: %s", claim, c.Why)
 		}
 		return err
+	})
+}
+
+func indicatorIs(_ context.Context, m *machine, led string) error {
+	return rig.Within(patience, func() error {
+		if is := m.Indicator(); is != led {
+			return fmt.Errorf("the indicator of %s is %s", m.name, is)
+		}
+		return nil
+	})
+}
+
+func bootsFirst(_ context.Context, m *machine, from string) error {
+	return rig.Within(patience, func() error {
+		if m.NetworkFirst() != (from == "network") {
+			return fmt.Errorf("the firmware of %s does not boot from the %s first", m.name, from)
+		}
+		return nil
 	})
 }

@@ -92,10 +92,20 @@ func (w *site) handoutAt(ctx context.Context, server string, from netip.Addr) (h
 	return h, nil
 }
 
-// askThing has a server ask for what another one boots, knowing all that the other
-// one knows.
-func askThing(ctx context.Context, asks, thing, of string) error {
+// asksFor requests a boot file with all that its server knows. The requester is a device, a server
+// at its own address, or a stranger.
+func asksFor(ctx context.Context, asks, thing, of, how string) error {
 	w := siteOf(ctx)
+	switch {
+	case asks == "":
+		return w.askKnowing(ctx, strangerAddress, thing, of)
+	case how != "":
+		m, err := w.machine(asks)
+		if err != nil {
+			return err
+		}
+		return w.askKnowing(ctx, m.HostAddress(), thing, of)
+	}
 	if w.handout.report == "" { // who has fetched that is given no script any more
 		h, err := w.handoutOf(ctx, of)
 		if err != nil {
@@ -122,21 +132,6 @@ func (w *site) fetchReportToken(ctx context.Context, server string) error {
 		return fmt.Errorf("the Ignition of %s has no token to report with (%d):\n%s", server, a.code, a.body)
 	}
 	return nil
-}
-
-func strangerAsks(ctx context.Context, thing, of string) error {
-	return siteOf(ctx).askKnowing(ctx, strangerAddress, thing, of)
-}
-
-// neighbourAsks has a server ask for what another one boots, knowing all that the other
-// one knows.
-func neighbourAsks(ctx context.Context, asks, thing, of string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(asks)
-	if err != nil {
-		return err
-	}
-	return w.askKnowing(ctx, m.HostAddress(), thing, of)
 }
 
 // strangerWipes has somebody say of a server that all its disks are wiped, with the token
@@ -273,12 +268,8 @@ func bindTickets(ctx context.Context, to string) error {
 
 // takeBoot has a device ask for script and Ignition of a server's next boot, as soon as
 // there are any.
-func takeBoot(ctx context.Context, device, of string) error {
+func takeBoot(ctx context.Context, d *device, of string) error {
 	w := siteOf(ctx)
-	d, err := w.device(device)
-	if err != nil {
-		return err
-	}
 	return rig.Within(patience, func() error {
 		h, err := w.handoutAt(ctx, of, d.address)
 		if err != nil {
@@ -286,19 +277,15 @@ func takeBoot(ctx context.Context, device, of string) error {
 		}
 		a, err := ask(ctx, d.address, http.MethodGet, "http://"+w.ingot.where.Boot+h.ignition, "", nil)
 		if err == nil && a.code != http.StatusOK {
-			err = fmt.Errorf("%s is answered %d", device, a.code)
+			err = fmt.Errorf("%s is answered %d", d.name, a.code)
 		}
 		return err
 	})
 }
 
-func firmwareAsks(ctx context.Context, server string) error {
+func firmwareAsks(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(server)
-	if err != nil {
-		return err
-	}
-	_, err = w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+"/ipxe/"+m.UUID(), "", nil)
+	_, err := w.askFrom(ctx, m.name, http.MethodGet, "http://"+w.ingot.where.Boot+"/ipxe/"+m.UUID(), "", nil)
 	return err
 }
 

@@ -20,7 +20,6 @@ Feature: The repository is reached as people keep theirs
       | SSH with a key        |
       | HTTPS as a GitHub App |
       | HTTPS through a proxy |
-      | SSH through a proxy   |
 
   Scenario: a proxy that refuses is named, and nothing happens meanwhile
     Given the repository is reached over HTTPS through a proxy

@@ -17,15 +17,13 @@ import (
 func commitBMC(ctx context.Context, name, what string) error {
 	w := siteOf(ctx)
 	if what == "removed" {
-		_, err := w.repo.Remove("remove BMC "+name, bmcPath(name))
-		return err
+		return w.remove("remove BMC "+name, bmcPath(name))
 	}
 	files := map[string]string{bmcPath(name): w.bmcFile(name, nil)}
 	if err := w.addSealed(files); err != nil {
 		return err
 	}
-	_, err := w.repo.Commit(files, "add BMC "+name)
-	return err
+	return w.commit(files, "add BMC "+name)
 }
 
 func commitNamedBMC(ctx context.Context, name, whose string) error {
@@ -35,20 +33,12 @@ func commitNamedBMC(ctx context.Context, name, whose string) error {
 		uuid = "0b5e55ed-0000-4000-8000-000000000000"
 	}
 	file := strings.Replace(w.bmcFile(name, nil), "spec:\n", "spec:\n  bmcUUID: "+uuid+"\n", 1)
-	commit, err := w.repo.Commit(map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
 }
 
 // commitWithin commits a Server that describes its BMC, of which Git says nothing else.
-func commitWithin(ctx context.Context, name string) error {
+func commitWithin(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
 	host, port, err := net.SplitHostPort(w.bmcs[m.bmc].Addr())
 	if err != nil {
 		return err
@@ -57,18 +47,14 @@ func commitWithin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o := object(model.KindServer, name, nil)
+	o := object(model.KindServer, m.name, nil)
 	spec(o)["bmc"] = map[string]any{
 		"address": host, "bmcSecretRef": map[string]any{"name": m.bmc},
 		"protocol": map[string]any{"name": "Redfish", "scheme": "https", "port": number},
 	}
-	commit, err := w.repo.Commit(map[string]string{
-		serverPath(name): text(o), "secrets/" + m.bmc + ".yaml": text(secretOf(m.bmc)),
-	}, "add server "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return w.apply(ctx, map[string]string{
+		serverPath(m.name): text(o), "secrets/" + m.bmc + ".yaml": text(secretOf(m.bmc)),
+	}, "add server "+m.name)
 }
 
 func removeServer(ctx context.Context, name string) error {
@@ -93,7 +79,22 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 		}
 		files[serverPath(row["SERVER"])] = text(w.servers[row["SERVER"]])
 	}
-	commit, err := w.repo.Commit(files, "change servers")
+	return w.apply(ctx, files, "change servers")
+}
+
+func (w *site) commit(files map[string]string, message string) error {
+	_, err := w.repo.Commit(files, message)
+	return err
+}
+
+func (w *site) remove(message string, paths ...string) error {
+	_, err := w.repo.Remove(message, paths...)
+	return err
+}
+
+// apply commits files and waits until Ingot applies the commit.
+func (w *site) apply(ctx context.Context, files map[string]string, message string) error {
+	commit, err := w.repo.Commit(files, message)
 	if err != nil {
 		return err
 	}
@@ -143,8 +144,7 @@ func (w *site) commitClaims(claims ...string) error {
 	for _, c := range claims {
 		files[claimPath(c)] = w.claimFile(c)
 	}
-	_, err := w.repo.Commit(files, "claim servers for "+strings.Join(claims, ", "))
-	return err
+	return w.commit(files, "claim servers for "+strings.Join(claims, ", "))
 }
 
 func removeClaims(ctx context.Context, list string) error {
@@ -152,8 +152,7 @@ func removeClaims(ctx context.Context, list string) error {
 	for _, c := range names(list) {
 		paths = append(paths, claimPath(c))
 	}
-	_, err := siteOf(ctx).repo.Remove("release "+list, paths...)
-	return err
+	return siteOf(ctx).remove("release "+list, paths...)
 }
 
 // renameFolder moves the claims' files. What is committed of them from then on lies elsewhere.
@@ -172,8 +171,7 @@ func moveClaims(ctx context.Context, list, namespace string) error {
 		}
 		files[claimPath(c)] = moved
 	}
-	_, err := w.repo.Commit(files, "move to "+namespace)
-	return err
+	return w.commit(files, "move to "+namespace)
 }
 
 func commitBroken(ctx context.Context, name string) error {
@@ -182,15 +180,13 @@ func commitBroken(ctx context.Context, name string) error {
 		return err
 	}
 	broken := strings.Replace(w.claimFile(name), "power:", "powr:", 1)
-	_, err := w.repo.Commit(map[string]string{claimPath(name): broken}, "change "+name)
-	return err
+	return w.commit(map[string]string{claimPath(name): broken}, "change "+name)
 }
 
 func commitIgnored(ctx context.Context) error {
-	_, err := siteOf(ctx).repo.Commit(map[string]string{
+	return siteOf(ctx).commit(map[string]string{
 		".ingotignore": "claims/\ncharts/\n", "charts/values.yaml": "{{ .Values }}\n", "renovate.json": `{"extends": []}`,
 	}, "leave out what is not for Ingot")
-	return err
 }
 
 func commitTwice(ctx context.Context, name, server string) error {
@@ -198,19 +194,16 @@ func commitTwice(ctx context.Context, name, server string) error {
 	o := maps.Clone(w.claims[name])
 	o["spec"] = maps.Clone(spec(o))
 	spec(o)["serverRef"] = map[string]any{"name": server}
-	_, err := w.repo.Commit(map[string]string{"claims/again/" + name + ".yaml": text(o)}, "claim it again")
-	return err
+	return w.commit(map[string]string{"claims/again/" + name + ".yaml": text(o)}, "claim it again")
 }
 
 func commitMaintenance(ctx context.Context, server, how, what string) error {
 	w := siteOf(ctx)
 	path := maintenancePath(server)
 	if what == "removed" {
-		_, err := w.repo.Remove("end maintenance of "+server, path)
-		return err
+		return w.remove("end maintenance of "+server, path)
 	}
-	_, err := w.repo.Commit(map[string]string{path: maintenanceOf(server, how)}, "begin maintenance of "+server)
-	return err
+	return w.commit(map[string]string{path: maintenanceOf(server, how)}, "begin maintenance of "+server)
 }
 
 func maintenancePath(server string) string { return "maintenance/" + server + ".yaml" }
@@ -244,8 +237,7 @@ func commitBootConfiguration(ctx context.Context, name, server, what string) err
 	w := siteOf(ctx)
 	path := "boot/" + name + ".yaml"
 	if what == "removed" {
-		_, err := w.repo.Remove("remove boot configuration "+name, path)
-		return err
+		return w.remove("remove boot configuration "+name, path)
 	}
 	o := object(model.KindServerBootConfiguration, name, nil)
 	spec(o)["serverRef"] = map[string]any{"name": server}
@@ -253,8 +245,7 @@ func commitBootConfiguration(ctx context.Context, name, server, what string) err
 	spec(o)["ignitionSecretRef"] = map[string]any{"name": name}
 	secret := w.ignitionOf(bootConfigurationMark + name)
 	secret["metadata"].(map[string]any)["namespace"] = model.DefaultNamespace
-	_, err := w.repo.Commit(map[string]string{path: text(o, secret)}, "boot "+name+" on "+server)
-	return err
+	return w.commit(map[string]string{path: text(o, secret)}, "boot "+name+" on "+server)
 }
 
 // gitBranch is the branch that Ingot follows, statusBranch the one it writes.
@@ -283,27 +274,20 @@ func commitWrongClaims(ctx context.Context) error {
 		}
 		files[fmt.Sprintf("wrong/%02d.yaml", i)] = text(all...)
 	}
-	_, err := siteOf(ctx).repo.Commit(files, "add what is wrong")
-	return err
+	return siteOf(ctx).commit(files, "add what is wrong")
 }
 
 // commitRule commits a rule that keeps its taint on servers without a label.
 func commitRule(ctx context.Context, name, mode string) error {
-	w := siteOf(ctx)
 	o := object(model.KindServerReadinessRule, name, nil)
 	spec(o)["conditions"] = []any{map[string]any{"type": burnInLabel, "requiredStatus": "True"}}
 	spec(o)["enforcementMode"] = mode
 	spec(o)["taint"] = map[string]any{"key": name}
-	commit, err := w.repo.Commit(map[string]string{"rules/" + name + ".yaml": text(o)}, "add rule "+name)
-	if err != nil {
-		return err
-	}
-	return w.applied(ctx, commit)
+	return siteOf(ctx).apply(ctx, map[string]string{"rules/" + name + ".yaml": text(o)}, "add rule "+name)
 }
 
 func removeRule(ctx context.Context, name string) error {
-	_, err := siteOf(ctx).repo.Remove("remove rule "+name, "rules/"+name+".yaml")
-	return err
+	return siteOf(ctx).remove("remove rule "+name, "rules/"+name+".yaml")
 }
 
 func maintainAll(ctx context.Context) error {
@@ -312,6 +296,5 @@ func maintainAll(ctx context.Context) error {
 	for server := range w.servers {
 		files[maintenancePath(server)] = maintenanceOf(server, "")
 	}
-	_, err := w.repo.Commit(files, "begin maintenance of all")
-	return err
+	return w.commit(files, "begin maintenance of all")
 }

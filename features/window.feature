@@ -23,7 +23,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
     Given claims "a, b" are removed
     And "s1, s2" are Available
     And the status branch shows that
-    When Ingot is killed, and started again with its clock 3 hours ahead
+    When Ingot is killed, its clock is set 3 hours ahead, and Ingot is started again
     Then nothing happens to "s3, s4"
     When claims "c, d" are removed
     Then nothing happens to "s3, s4"
@@ -40,14 +40,14 @@ Feature: The guard sees all that is disruptive, for as long as its window
 
   @long
   Scenario: maintenance of many is held back
-    Given the guard lets 3 servers be switched off
+    Given Ingot is configured so that the guard lets 3 servers be switched off
     When maintenance of all servers is committed
     Then nothing happens to "s1, s2, s3, s4"
     And the status branch shows for server "s1": "GuardHeld"
 
   @long
   Scenario: operations on many are held back
-    Given the guard lets 3 servers be switched off
+    Given Ingot is configured so that the guard lets 3 servers be switched off
     When the servers are committed
       | SERVER | OPERATION            |
       | s1     | power-cycle-server#1 |
@@ -59,7 +59,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
 
   @long
   Scenario: claims that are switched off are held back
-    Given the guard lets 3 servers be switched off
+    Given Ingot is configured so that the guard lets 3 servers be switched off
     When the claims are committed
       | CLAIM | POWER |
       | a     | Off   |

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
 	"ingot/model"
 )
@@ -328,6 +330,16 @@ func (m *mirror) obtain(ctx context.Context, j judgement, b *Beginning, way ance
 	}
 	w.have = m.store.newest(j.head, fetchDepth)
 	return m.remote.explained(ctx, fetchWanted(ctx, session, adv, m.store, w))
+}
+
+// given reports whether the server gives the commit when asked for it by name.
+func given(adv *packp.AdvRefs, commit plumbing.Hash) bool {
+	for _, tip := range adv.References {
+		if tip == commit {
+			return true
+		}
+	}
+	return adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
 }
 
 // again reports whether an attempt that failed is to be repeated before its question

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,40 +22,26 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// DefaultGitHubAPI is where tokens of GitHub Apps come from.
-const DefaultGitHubAPI = "https://api.github.com"
-
 // GitHubApp logs in as an installation of a GitHub App: its private key is exchanged for
 // tokens that last an hour.
 type GitHubApp struct {
 	AppID, InstallationID int
-	PrivateKeyFile        string // PEM, as GitHub gives it; read anew for each token
-	URL                   string // of the API; "" is DefaultGitHubAPI
+	PrivateKeyFile        string // PEM, as GitHub gives it; read again for each token
+	API                   string // such as https://api.github.com, without a slash at the end
 }
 
-// Check returns what is wrong with it without asking anybody: the field, and why.
+// Check validates the app without the network. It returns the invalid field, and why.
 func (a GitHubApp) Check() (field string, err error) {
-	switch u, wrong := url.Parse(a.api()); {
+	switch {
 	case a.AppID <= 0:
 		return "appID", errors.New("is not a number above 0: it is on the page of the app's settings")
 	case a.InstallationID <= 0:
 		return "installationID", errors.New("is not a number above 0: it ends the address of the installation's page")
 	case a.PrivateKeyFile == "":
 		return "privateKeyFile", errors.New("is empty: name the file with the private key that the page of the app's settings made")
-	case wrong != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
-		return "url", fmt.Errorf("is not the address of an API: write it as %s or https://github.example.com/api/v3", DefaultGitHubAPI)
 	}
 	return "", nil
 }
-
-func (a GitHubApp) api() string {
-	if a.URL == "" {
-		return DefaultGitHubAPI
-	}
-	return strings.TrimSuffix(a.URL, "/")
-}
-
-func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
 const (
 	// tokenMargin is how much longer than an operation a token has to last, for clocks that differ.
@@ -95,7 +80,7 @@ func (r *remote) newToken(ctx context.Context, now time.Time) (string, time.Time
 	if err != nil {
 		return "", time.Time{}, &failure{failureAuth, err}
 	}
-	address := fmt.Sprintf("%s/app/installations/%d/access_tokens", app.api(), app.InstallationID)
+	address := fmt.Sprintf("%s/app/installations/%d/access_tokens", app.API, app.InstallationID)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
 	if err != nil {
 		return "", time.Time{}, err
@@ -125,7 +110,7 @@ func (r *remote) newToken(ctx context.Context, now time.Time) (string, time.Time
 	}
 	// What is wrong with the answer is not quoted: it may hold the token.
 	if json.Unmarshal(body, &answer) != nil || answer.Token == "" || strings.ContainsAny(answer.Token, " \r\n") || !answer.Expires.After(now) {
-		return "", time.Time{}, errors.New("the answer holds no token that is valid: does git.auth.githubApp.url lead to GitHub's API?")
+		return "", time.Time{}, errors.New("the answer has no valid token: is git.url a repository of this GitHub?")
 	}
 	return answer.Token, answer.Expires, nil
 }

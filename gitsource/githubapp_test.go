@@ -35,7 +35,7 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 	opts.Clock, opts.Timeout = now.Now, time.Minute
 	opts.Auth = Auth{
 		CAFile:    writeFile(t, hub.Repo.CA),
-		GitHubApp: &GitHubApp{AppID: 7, InstallationID: 42, PrivateKeyFile: file, URL: api.URL + "/api/v3/"},
+		GitHubApp: &GitHubApp{AppID: 7, InstallationID: 42, PrivateKeyFile: file, API: api.URL + "/api/v3"},
 	}
 	s := newSource(t, opts)
 	s.remote.clock = now.Now
@@ -79,9 +79,9 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 		"a key that is gone":   {change: func(a *GitHubApp) { a.PrivateKeyFile = "/none" }, want: "privateKeyFile: open /none"},
 		"another app":          {change: func(a *GitHubApp) { a.AppID = 8 }, want: "GitHub App 8"},
 		"another installation": {change: func(a *GitHubApp) { a.InstallationID = 1 }, want: "the app has no such installation"},
-		"an API of nobody's":   {change: func(a *GitHubApp) { a.URL = "http://127.0.0.1:1" }, want: "cannot be reached"},
-		"a page":               {code: 201, answer: "<html>ghs_x</html>", want: "holds no token that is valid"},
-		"an expired token":     {code: 201, answer: `{"token":"ghs_x","expires_at":"2020-01-01T00:00:00Z"}`, want: "holds no token"},
+		"an API of nobody's":   {change: func(a *GitHubApp) { a.API = "http://127.0.0.1:1" }, want: "cannot be reached"},
+		"a page":               {code: 201, answer: "<html>ghs_x</html>", want: "has no valid token"},
+		"an expired token":     {code: 201, answer: `{"token":"ghs_x","expires_at":"2020-01-01T00:00:00Z"}`, want: "has no valid token"},
 		"a redirect":           {code: 302, answer: `{}`, want: "status code: 302"},
 		"an answer at length":  {code: 403, answer: `{"message":"` + strings.Repeat("x", 2000) + `"}`, want: "xxx…"},
 	} {

@@ -133,7 +133,6 @@ type reader struct {
 
 	folders map[folderKey][]entry
 	last    []decodedEntry // of the revision that was read last, in order of path
-	parts   interner
 }
 
 type folderKey struct {
@@ -316,7 +315,6 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	var dataKey string
 	refused := false
 	for _, o := range objects {
-		r.parts.object(o)
 		if m := o.Metadata(); m.Refused == "" {
 			dataKey = cmp.Or(dataKey, m.DataKey)
 		} else {

@@ -22,8 +22,6 @@ type MergeOptions struct {
 	// Source is the URL, the branch and the path that Ingot watches.
 	Source  model.Applied
 	Tenants model.Tenants
-	// Strict rejects a revision as a whole if anything in it is wrong.
-	Strict bool
 	// AllowPlaintextSecrets takes secrets that stand in plain text.
 	AllowPlaintextSecrets bool
 	// Beginning is what the records say, see Begin.
@@ -142,8 +140,6 @@ func (m *merge) after(w walker, before outcome, line []lineCommit, s step) (*mod
 		return nil, errors.New("no manifest is left: Ingot refuses such a revision, and everything stays as it is")
 	case err != nil:
 		return nil, err
-	case m.Strict && newErrors(before.problems, out.problems):
-		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(out.problems))
 	}
 	return m.desired(out, line[len(line)-1].hash, s.approvals), nil
 }
@@ -194,10 +190,6 @@ func (m *merge) rebasing(in effective, conflict *bool) walker {
 		return now, nil
 	}
 	return w
-}
-
-func newErrors(before, after []model.Problem) bool {
-	return slices.ContainsFunc(after, func(p model.Problem) bool { return isError(p) && !slices.Contains(before, p) })
 }
 
 func (m *merge) commit(hash string) (*object.Commit, error) {

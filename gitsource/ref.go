@@ -18,10 +18,9 @@ type Ref struct {
 	Branch string
 	Tag    string
 	Semver string // a range of versions, of which the newest tag is followed
-	Commit string // a commit's whole hash
 }
 
-// commitName stands before the hash in the revision of a Ref that is a commit alone.
+// commitName precedes the hash in the revision of a commit below the followed tag.
 const commitName = "commit"
 
 // target is what a Ref stands for now.
@@ -48,16 +47,14 @@ func (t target) revision() model.Revision {
 
 // Check returns what is wrong with a Ref, without asking a server.
 func (r Ref) Check() error {
-	if n := len(slices.DeleteFunc([]string{r.Branch, r.Tag, r.Semver, r.Commit}, func(s string) bool { return s == "" })); n != 1 {
-		return errors.New("exactly one of branch, tag, semver and commit can be followed: leave the others out")
+	if n := len(slices.DeleteFunc([]string{r.Branch, r.Tag, r.Semver}, func(s string) bool { return s == "" })); n != 1 {
+		return errors.New("exactly one of branch, tag and semver can be followed: leave the others out")
 	}
 	switch {
 	case r.Branch != "" && !validBranch(r.Branch):
 		return fmt.Errorf("branch %q is not a valid name of a branch", r.Branch)
 	case r.Tag != "" && !validBranch(r.Tag):
 		return fmt.Errorf("tag %q is not a valid name of a tag", r.Tag)
-	case r.Commit != "" && (!plumbing.IsHash(r.Commit) || strings.ToLower(r.Commit) != r.Commit):
-		return fmt.Errorf("commit %q is not a whole hash: write its 40 hexadecimal digits, in lower case", r.Commit)
 	}
 	if r.Semver != "" {
 		if _, err := semver.NewConstraint(r.Semver); err != nil {
@@ -68,9 +65,9 @@ func (r Ref) Check() error {
 }
 
 // excludes reports whether the configuration itself selects another revision than the one
-// applied: another commit or tag, or a range without its version.
+// applied: another tag, or a range without its version.
 func (r Ref) excludes(applied model.Applied) bool {
-	return r.Commit != "" && r.Commit != applied.Commit || r.Tag != "" && r.Tag != applied.Ref ||
+	return r.Tag != "" && r.Tag != applied.Ref ||
 		r.Semver != "" && newestVersion(r.Semver, []string{applied.Ref}) == ""
 }
 
@@ -81,24 +78,18 @@ func (r Ref) String() string {
 		return "tag " + r.Tag
 	case r.Semver != "":
 		return "semver " + r.Semver
-	case r.Commit != "":
-		return "commit " + r.Commit
 	}
 	return r.Branch
 }
 
-// find returns what the server has for the Ref. Of a commit alone it is not known whether
-// the server has it.
+// find returns the commit that the Ref names on the server.
 func (r Ref) find(adv *packp.AdvRefs) (target, error) {
-	switch {
-	case r.Branch != "":
+	if r.Branch != "" {
 		head, ok := adv.References[branchRef(r.Branch).String()]
 		if !ok {
 			return target{}, missing("branch", r.Branch, refNames(adv, "refs/heads/"))
 		}
 		return target{name: r.Branch, commit: head}, nil
-	case r.Commit != "":
-		return target{name: commitName, commit: plumbing.NewHash(r.Commit)}, nil
 	}
 	tags := refNames(adv, "refs/tags/")
 	tag := r.Tag

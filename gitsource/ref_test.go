@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
@@ -42,7 +41,6 @@ func TestWhatARefStandsFor(t *testing.T) {
 		"none before a release":           {ref: Ref{Semver: ">=2"}, fail: "no tag is a version in the range >=2"},
 		"but where it is asked for":       {ref: Ref{Semver: ">=2.0.0-0"}, want: target{name: "v2.0.0-rc.1", commit: hash("5")}},
 		"v3 is no whole version":          {ref: Ref{Semver: ">=3"}, fail: "no tag is a version in the range >=3: the repository has 1.2.0,"},
-		"a commit, whoever has it":        {ref: Ref{Commit: hash("d").String()}, want: target{name: "commit", commit: hash("d")}},
 		"a name that begins as another":   {ref: Ref{Branch: "mai"}, fail: "did you mean main?"},
 		"a name that is nothing's at all": {ref: Ref{Branch: "x/y/z"}, fail: `branch "x/y/z" does not exist`},
 	} {
@@ -61,8 +59,6 @@ func TestARefIsOneThing(t *testing.T) {
 		"exactly one":            {},
 		"leave the others out":   {Branch: "main", Tag: "v1"},
 		`tag "a..b"`:             {Tag: "a..b"},
-		`commit "abc"`:           {Commit: "abc"},
-		"in lower case":          {Commit: strings.Repeat("A", 40)},
 		`"newest" is no range`:   {Semver: "newest"},
 		`branch "-x" is not a v`: {Branch: "-x"},
 	} {
@@ -131,42 +127,6 @@ func TestTagsAreFollowed(t *testing.T) {
 	w.look()
 	if got := w.d.Applied(); got.Ref != "v1.3.0" || got.Commit != commits[2] {
 		t.Errorf("a tag of a tag: %+v", got)
-	}
-}
-
-// G03: what lies further back than is fetched at first.
-func TestACommitIsFollowedWhereverItIs(t *testing.T) {
-	t.Parallel()
-	for _, allowed := range []string{"true", "false"} {
-		t.Run("allowReachableSHA1InWant "+allowed, func(t *testing.T) {
-			w, commits := tagged(t, Ref{})
-			w.git("tag", "-d", "v1.0.0")
-			w.git("config", "uploadpack.allowReachableSHA1InWant", allowed)
-			for i := range fetchDepth + 10 {
-				ok[string](t)(w.repo.Commit(map[string]string{"readme": fmt.Sprint(i)}, "more"))
-			}
-			w.opts.Ref = Ref{Commit: commits[0]}
-			w.s = newSource(t, w.opts)
-			w.look()
-			if got := w.d.Applied(); string(w.d.Revision) != "commit@sha1:"+commits[0] || got.Ref != "commit" || got.Branch != "" {
-				t.Errorf("revision %s, applied %+v", w.d.Revision, got)
-			}
-			w.opts.Ref = Ref{Commit: commits[1]}
-			restart(w)
-			w.look()
-			if diff := cmp.Diff(seen{Claims: map[string]string{"web": "b"}, Removed: []string{"ServerClaim default/db"}}, see(w.d)); diff != "" {
-				t.Errorf("the commit after it (-want +got):\n%s", diff)
-			}
-			w.opts.Ref = Ref{Commit: strings.Repeat("ab", 20)}
-			restart(w)
-			err := w.s.Sync(t.Context())
-			if err == nil || kindOf(err) == failureNetwork || w.s.State().Reason != model.SourceFetchFailed {
-				t.Errorf("a commit that is not there: %v", err)
-			}
-			if allowed == "false" && !strings.Contains(err.Error(), "is not in the repository") {
-				t.Errorf("a commit that is not there: %v", err)
-			}
-		})
 	}
 }
 

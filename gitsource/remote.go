@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,10 +37,6 @@ type Auth struct {
 	KnownHostsFile string
 
 	GitHubApp *GitHubApp // in place of user and password; nil = none
-
-	// Proxy is the URL of the proxy that the server is reached through; "" is what the
-	// environment says, which is for HTTP alone.
-	Proxy string
 }
 
 // Limits of what a server may send.
@@ -51,7 +46,7 @@ const (
 	maxPack          = 2 << 30   // bytes of one pack
 )
 
-// remote is one branch, tag or commit of one repository elsewhere.
+// remote is one branch or tag of one repository elsewhere.
 type remote struct {
 	url     string // as configured; holds no password
 	follows Ref
@@ -94,7 +89,7 @@ func newRemote(rawURL string, follows Ref, auth Auth, timeout time.Duration) (*r
 			return nil, fmt.Errorf("auth.githubApp.%s %w", field, err)
 		}
 	}
-	return r, CheckProxy(auth.Proxy, rawURL)
+	return r, nil
 }
 
 // validBranch follows git check-ref-format as far as branches need it.
@@ -196,7 +191,7 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		if err != nil {
 			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
 		}
-		done := dialWithin(ctx, endpoint, r.auth.Proxy)
+		done := dialWithin(ctx, endpoint)
 		return gitssh.DefaultClient, endpoint, auth, done, nil
 	case "http", "https":
 		auth, err := r.httpAuth(ctx, endpoint)
@@ -273,7 +268,7 @@ func (r *remote) roundTripper() (http.RoundTripper, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.transport == nil || !bytes.Equal(ca, r.ca) {
-		t, err := newTransport(ca, r.auth.Proxy)
+		t, err := newTransport(ca)
 		if err != nil {
 			return nil, fmt.Errorf("CA file %s: %w", r.auth.CAFile, err)
 		}
@@ -302,7 +297,7 @@ func (a Auth) Transport() (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTransport(ca, a.Proxy)
+	t, err := newTransport(ca)
 	if err != nil {
 		return nil, fmt.Errorf("CA file %s: %w", a.CAFile, err)
 	}
@@ -322,20 +317,13 @@ func (r *remote) close() {
 	r.closeIdle()
 }
 
-func newTransport(ca []byte, proxy string) (*http.Transport, error) {
+func newTransport(ca []byte) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		ForceAttemptHTTP2:   true,
-	}
-	if proxy != "" {
-		u, err := url.Parse(proxy)
-		if err != nil {
-			return nil, err
-		}
-		t.Proxy = http.ProxyURL(u)
 	}
 	if ca == nil {
 		return t, nil

@@ -62,8 +62,6 @@ type Options struct {
 
 // Checks are how manifests are read and checked.
 type Checks struct {
-	// Strict rejects a revision as a whole if anything in it is wrong.
-	Strict bool
 	// Decode reads one manifest file; nil is model.Decode.
 	Decode func(file string, data []byte) ([]model.Object, []model.Problem)
 	// Validate says what is wrong with an object taking the place of another of

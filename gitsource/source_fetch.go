@@ -134,12 +134,6 @@ func (m *mirror) bring(ctx context.Context, j judgement, deepen plumbing.Hash, d
 	if adv.Capabilities.Supports(capability.Filter) {
 		w.filter = filterLarge
 	}
-	if t.name == commitName && !given(adv, t.commit) {
-		// The server gives no commit by its name: it lies behind a branch, if anywhere.
-		if w.commits, w.depth = branchHeads(adv), wholeDepth; len(w.commits) == 0 {
-			return target{}, notThere(t.commit)
-		}
-	}
 	w.have = slices.Concat(m.store.newest(j.head, fetchDepth), m.store.newest(j.evaluated, fetchDepth))
 	if err := fetchWanted(ctx, session, adv, m.store, w); err != nil {
 		return target{}, m.remote.explain(ctx, err)
@@ -153,39 +147,8 @@ func (m *mirror) bring(ctx context.Context, j judgement, deepen plumbing.Hash, d
 		return t, nil
 	case err == nil && other.Type() != plumbing.CommitObject:
 		return target{}, &failure{failureBranch, fmt.Errorf("%s is a %s, not a commit", t.revision(), other.Type())}
-	case t.name == commitName:
-		return target{}, notThere(t.commit)
 	}
 	return target{}, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, t.commit)
-}
-
-// given reports whether the server gives the commit when asked for it by name.
-func given(adv *packp.AdvRefs, commit plumbing.Hash) bool {
-	for _, tip := range adv.References {
-		if tip == commit {
-			return true
-		}
-	}
-	return adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
-}
-
-// maxBranches is behind how many branches a commit is looked for.
-const maxBranches = 100
-
-// branchHeads are the heads of the branches.
-func branchHeads(adv *packp.AdvRefs) []plumbing.Hash {
-	var out []plumbing.Hash
-	for _, name := range refNames(adv, "refs/heads/") {
-		if tip := adv.References["refs/heads/"+name]; len(out) < maxBranches && !slices.Contains(out, tip) {
-			out = append(out, tip)
-		}
-	}
-	return out
-}
-
-func notThere(commit plumbing.Hash) error {
-	return &failure{failureBranch, fmt.Errorf("commit %s is not in the repository, or further back than %d commits behind its branches: "+
-		"correct git.commit, or put a tag on it", commit, wholeDepth)}
 }
 
 func closeSession(c io.Closer) { _ = c.Close() }

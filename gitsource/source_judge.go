@@ -53,9 +53,6 @@ func (s *Source) judge(t target, way ancestry) error {
 	case errors.Is(err, errNoManifest):
 		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.target.revision(), s.stays()))
 		return nil
-	case errors.Is(err, errStrict):
-		s.reject(head, out.problems)
-		return nil
 	case err != nil:
 		return err
 	}
@@ -105,8 +102,7 @@ func (s *Source) line(c *object.Commit, way ancestry) ([]lineCommit, step) {
 // walker applies commits of the watched branch.
 func (s *Source) walker() walker {
 	w := walker{
-		rules:  rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants},
-		strict: s.opts.Strict,
+		rules: rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants},
 		files: func(c lineCommit, in effective) ([]manifest, error) {
 			return s.reader.read(s.store, c.tree, s.opts.Path, in)
 		},
@@ -137,20 +133,6 @@ func (s *Source) refuse(head plumbing.Hash, reason, text string) {
 	s.evaluated = head
 	s.verdict = model.SourceState{Observed: s.target.revision(), Reason: reason, Message: text}
 	s.announce(s.verdict)
-}
-
-// reject is refuse for a revision whose problems are to be shown.
-func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
-	i := slices.IndexFunc(problems, isError)
-	first := problems[i]
-	text := fmt.Sprintf("%s has errors, the first in %s:%d: %s; %s", s.target.revision(), first.File, first.Line, first.Message, s.stays())
-	s.showProblems(problems)
-	if d := s.desired.Load(); d != nil {
-		next := *d
-		next.Problems = problems
-		s.desired.Store(&next)
-	}
-	s.refuse(head, model.SourceRejected, shorten(text))
 }
 
 // takeOver shows what came into force. Restored says that the branch was not looked

@@ -40,15 +40,14 @@ type stage struct {
 
 // sourceTest is the life of a repository, step by step.
 type sourceTest struct {
-	strict bool
-	path   string
-	steps  []stage
+	path  string
+	steps []stage
 }
 
 func (tt sourceTest) run(t *testing.T) {
 	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
-	opts.Strict, opts.Path = tt.strict, tt.path
+	opts.Path = tt.path
 	s := newSource(t, opts)
 	var before model.Revision
 	for i, st := range tt.steps {
@@ -224,19 +223,6 @@ func TestSource(t *testing.T) {
 				ok[string](t)(r.Commit(map[string]string{"x/y.yaml": claimYAML("web", "a")}, "rename"))
 			}, claims: map[string]string{"web": "a"}},
 		}},
-		"a strict source rejects a revision with an error": {strict: true, steps: []stage{
-			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{
-				do:      commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}),
-				problem: "web.yaml: syntax error", stays: true, reason: model.SourceRejected,
-				claims: map[string]string{"web": "a", "db": "a"},
-			},
-			{
-				do: nothing, reopen: true, stays: true, reason: model.SourceRejected, problem: "web.yaml: syntax error",
-				claims: map[string]string{"web": "a", "db": "a"},
-			},
-			{do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), claims: map[string]string{"web": "c", "db": "b"}},
-		}},
 		"G01 a deleted branch keeps the last revision": {steps: []stage{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: func(t *testing.T, r *servedRepo) {
@@ -397,7 +383,6 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare func(*testing.T, *servedRepo)
-		strict  bool
 		reason  string
 		message string
 		awaited bool // what is to be in force may be had yet
@@ -411,17 +396,13 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 			prepare: commit(map[string]string{"x.yaml": claimYAML("x", "a")}), reason: model.SourcePathMissing,
 			message: "folder fleet",
 		},
-		"a first revision refused": {
-			prepare: commit(map[string]string{"fleet/x.yaml": broken}), strict: true, reason: model.SourceRejected,
-			message: "fleet/x.yaml:1: syntax error",
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			repo := newRepo(t)
 			tt.prepare(t, repo)
 			opts := testOptions(t, repo.URL())
-			opts.Path, opts.Strict = "fleet", tt.strict
+			opts.Path = "fleet"
 			s := newSource(t, opts)
 			_ = s.Sync(t.Context())
 			if s.Desired() != nil {

@@ -102,18 +102,17 @@ func registerDeadlineDialer() struct{} {
 	return struct{}{}
 }
 
-// dialWithin makes endpoint's connection end with ctx, and go through a proxy unless that
-// is "". done is to be called once the connection stands or failed.
-func dialWithin(ctx context.Context, endpoint *transport.Endpoint, through string) (done func()) {
+// dialWithin makes endpoint's connection end with ctx. The caller calls done once the
+// connection is open or failed.
+func dialWithin(ctx context.Context, endpoint *transport.Endpoint) (done func()) {
 	id := strconv.FormatInt(dialSerial.Add(1), 10)
-	dialContexts.Store(id, deadlineDialer{ctx, through})
+	dialContexts.Store(id, deadlineDialer{ctx})
 	endpoint.Proxy.URL = deadlineScheme + "://" + id
 	return func() { dialContexts.Delete(id) }
 }
 
 type deadlineDialer struct {
-	ctx     context.Context //nolint:containedctx // the dialer lives for one operation, which ctx is that of
-	through string          // the URL of a proxy, or ""
+	ctx context.Context //nolint:containedctx // the dialer lives for one operation, which ctx is that of
 }
 
 // Dial implements proxy.Dialer.
@@ -124,23 +123,9 @@ func (d deadlineDialer) Dial(network, addr string) (net.Conn, error) {
 // DialContext implements proxy.ContextDialer. The context it is given is
 // go-git's own, which never ends.
 func (d deadlineDialer) DialContext(_ context.Context, network, addr string) (net.Conn, error) {
-	first := addr
-	if d.through != "" {
-		u, err := url.Parse(d.through)
-		if err != nil {
-			return nil, err
-		}
-		first = u.Host
-	}
-	conn, err := (&net.Dialer{}).DialContext(d.ctx, network, first)
+	conn, err := (&net.Dialer{}).DialContext(d.ctx, network, addr)
 	if err != nil {
 		return nil, err
-	}
-	if d.through != "" {
-		if err := connectThrough(d.ctx, conn, addr); err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
 	}
 	c := &deadlineConn{Conn: conn}
 	c.stop = context.AfterFunc(d.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })

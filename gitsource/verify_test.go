@@ -328,41 +328,31 @@ func TestSignedTags(t *testing.T) {
 	w.expect("both are", images{"web": "c"}, "")
 }
 
-// Who may push decides neither which tag is followed nor which commit: going back to another one
-// is the operator's word.
-func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
+// The operator chooses the tag in the configuration, so it may be older.
+func TestConfiguredSignedTagMayBeOlder(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(tag, commit string) (Ref, VerifyMode){
-		"tag":    func(tag, _ string) (Ref, VerifyMode) { return Ref{Tag: tag}, VerifyTag },
-		"commit": func(_, commit string) (Ref, VerifyMode) { return Ref{Commit: commit}, VerifyHead },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newSignedWatch(t, nil)
-			old := w.signed(w.alice, "one", images{"web": "a"})
-			now := w.signed(w.alice, "two", images{"web": "a", "db": "a"})
-			for tag, at := range map[string]string{"old": old, "new": now} {
-				must.Do(t, w.repo.SignTag(tag, at, w.alice))
-			}
-			w.opts.Ref, w.opts.Verify.Mode = of("new", now)
-			w.s.close()
-			w.s = newSource(t, w.opts)
-			w.expect("the newer", images{"web": "a", "db": "a"}, "")
-			w.opts.Ref, _ = of("old", old)
-			restart(w.watch)
-			w.expect("the older, which removes nothing", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
-			if got := w.d.Revision.Commit(); got != old {
-				t.Errorf("in force is %s, want %s", got, old)
-			}
-			restart(w.watch)
-			w.expect("and after a restart", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
-			if name == "tag" {
-				must.Do(t, w.repo.SignTag("old", w.signed(w.alice, "three", images{"web": "b"}), w.alice))
-				w.look()
-				must.Do(t, w.repo.SignTag("old", old, w.alice))
-				w.expect("a tag that moves back does not", images{"web": "b"}, model.SourceNotVerified, "does not descend")
-			}
-		})
+	w := newSignedWatch(t, nil)
+	old := w.signed(w.alice, "one", images{"web": "a"})
+	now := w.signed(w.alice, "two", images{"web": "a", "db": "a"})
+	for tag, at := range map[string]string{"old": old, "new": now} {
+		must.Do(t, w.repo.SignTag(tag, at, w.alice))
 	}
+	w.opts.Ref, w.opts.Verify.Mode = Ref{Tag: "new"}, VerifyTag
+	w.s.close()
+	w.s = newSource(t, w.opts)
+	w.expect("the newer", images{"web": "a", "db": "a"}, "")
+	w.opts.Ref = Ref{Tag: "old"}
+	restart(w.watch)
+	w.expect("the older, which removes nothing", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
+	if got := w.d.Revision.Commit(); got != old {
+		t.Errorf("in force is %s, want %s", got, old)
+	}
+	restart(w.watch)
+	w.expect("and after a restart", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
+	must.Do(t, w.repo.SignTag("old", w.signed(w.alice, "three", images{"web": "b"}), w.alice))
+	w.look()
+	must.Do(t, w.repo.SignTag("old", old, w.alice))
+	w.expect("a tag that moves back does not", images{"web": "b"}, model.SourceNotVerified, "does not descend")
 }
 
 func TestVerifyRefuses(t *testing.T) {
@@ -375,7 +365,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"a mode that is not known": {verify: Verify{Mode: "all"}, want: `"all" is not known`},
 		"no keys":                  {verify: Verify{Mode: VerifyHead}, want: "needs a folder"},
 		"tags of a branch":         {verify: Verify{Mode: VerifyTag, Keys: "k"}, want: "main is followed"},
-		"both of a commit":         {verify: Verify{Mode: VerifyBoth, Keys: "k"}, ref: Ref{Commit: strings.Repeat("a", 40)}, want: "commit aaa"},
+		"both of a branch":         {verify: Verify{Mode: VerifyBoth, Keys: "k"}, ref: Ref{Branch: "a"}, want: "a is followed"},
 	} {
 		_, err := New(Options{URL: "/x", Dir: t.TempDir(), Ref: c.ref, Verify: c.verify})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

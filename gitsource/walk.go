@@ -61,7 +61,6 @@ func (s *store) lineUntil(head plumbing.Hash, stop func(plumbing.Hash) bool) (li
 // addition by two people are not taken for one change.
 type walker struct {
 	rules
-	strict bool // a commit with errors is refused
 	// files are the manifests of a commit that follows on what is in force.
 	files func(lineCommit, effective) ([]manifest, error)
 	// usable reports whether a commit counts by itself; nil = each does.
@@ -71,12 +70,11 @@ type walker struct {
 
 var (
 	errNoManifest = errors.New("no manifest")
-	errStrict     = errors.New("manifests with errors")
 	errUnverified = errors.New("commit without a valid signature")
 )
 
 // walk applies the commits of a line. One that cannot be used is joined with the next. It fails if the
-// last one cannot be used; the outcome then holds its problems.
+// last one cannot be used.
 func (w walker) walk(in effective, line []lineCommit, s step) (outcome, step, error) {
 	in.undoable = nil
 	var notes []model.Problem
@@ -109,9 +107,5 @@ func (w *walker) apply(in effective, c lineCommit, s step) (outcome, error) {
 		return outcome{}, errNoManifest
 	}
 	s.revision = w.revision(c.hash)
-	out := next(in, s, diffOf(in.files, files), w.rules)
-	if w.strict && model.HasErrors(out.problems) {
-		return out, errStrict
-	}
-	return out, nil
+	return next(in, s, diffOf(in.files, files), w.rules), nil
 }

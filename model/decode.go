@@ -69,6 +69,18 @@ type fileReader struct {
 	dataKey   string // Opened.Key
 }
 
+// manifestDecoder decodes one document of a file into an object.
+type manifestDecoder struct {
+	*nodeDecoder
+	reader *fileReader
+}
+
+func (r *fileReader) decoder(root *yaml.Node, offset int) manifestDecoder {
+	d := newNodeDecoder(r.file, offset, root)
+	d.encrypted = r.encrypted
+	return manifestDecoder{d, r}
+}
+
 func (r *fileReader) document(doc document) {
 	roots, bad := doc.parse()
 	for _, root := range roots {
@@ -81,8 +93,7 @@ func (r *fileReader) document(doc document) {
 
 // manifest decodes one object, or a list of them.
 func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
-	d := newNodeDecoder(r.file, offset, root)
-	d.encrypted, d.dataKey = r.encrypted, r.dataKey
+	d := r.decoder(root, offset)
 	defer func() { r.problems = append(r.problems, d.problems...) }()
 
 	h, ok := d.header()
@@ -90,13 +101,13 @@ func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
 		return
 	}
 	if listKind(h.kind) {
-		r.list(d, offset, depth)
+		r.list(d.nodeDecoder, offset, depth)
 		return
 	}
 	if !d.known(h) {
 		return
 	}
-	object := d.manifest(h, r.opts)
+	object := d.decode(Kind(h.kind))
 	if d.errors == 0 {
 		r.objects = append(r.objects, object)
 	}
@@ -131,7 +142,7 @@ type header struct {
 }
 
 // header reads a document's header, and complains about what is missing.
-func (d *nodeDecoder) header() (h header, ok bool) {
+func (d manifestDecoder) header() (h header, ok bool) {
 	if d.root.Kind != yaml.MappingNode {
 		d.quiet = true // a document without kind may be anything
 		d.mismatch(d.root, "a mapping with the fields apiVersion, kind and metadata")
@@ -153,31 +164,24 @@ func (d *nodeDecoder) header() (h header, ok bool) {
 }
 
 // headerText returns a field of the header, which must be there.
-func (d *nodeDecoder) headerText(name string) string {
+func (d manifestDecoder) headerText(name string) string {
 	d.push(name)
 	defer d.pop()
 
 	n := child(d.root, name)
 	if absent(n) {
 		message := "is required"
-		if near := d.misspelt(name); near != "" {
-			message += ", did you mean it by " + show(near) + "?"
+		for i := 0; i+1 < len(d.root.Content); i += 2 {
+			if key := d.root.Content[i]; isText(key) && Nearest(key.Value, []string{name}) != "" {
+				message += ", did you mean it by " + show(key.Value) + "?"
+				break
+			}
 		}
 		d.failBy(RuleRequired, d.root, message)
 		return ""
 	}
 	s, _ := d.text(n, "a string")
 	return s
-}
-
-// misspelt returns a field of the root that was probably meant to be name.
-func (d *nodeDecoder) misspelt(name string) string {
-	for i := 0; i+1 < len(d.root.Content); i += 2 {
-		if key := d.root.Content[i]; isText(key) && Nearest(key.Value, []string{name}) != "" {
-			return key.Value
-		}
-	}
-	return ""
 }
 
 // plainText returns a string's value, or "" when n is none.
@@ -207,7 +211,7 @@ func anyTwice(n *yaml.Node, names ...string) bool {
 // known reports whether a document is of a kind that Ingot reads, and complains
 // if not. A document that is clearly none of ours is named in the error; one
 // that may be a misspelt one of ours is not, for it may be any object.
-func (d *nodeDecoder) known(h header) bool {
+func (d manifestDecoder) known(h header) bool {
 	kind := Kind(h.kind)
 	info, isKnown := kindTable[kind]
 	group, _, _ := strings.Cut(h.apiVersion, "/")
@@ -217,32 +221,24 @@ func (d *nodeDecoder) known(h header) bool {
 	if isKnown && h.sure || refused {
 		d.object = strings.TrimSpace(h.identity.String())
 	}
+	message := "Ingot does not read the kind " + h.kind + ": " + why
 	switch {
 	case refused:
-		d.unread("Ingot does not read the kind %s: %s", kind, why)
-		return false
 	case !isKnown:
-		near := Nearest(h.kind, kindNames())
-		if near == "" && !ours {
+		message = "Ingot does not read the kind " + show(h.kind) + ", " + guess(h.kind, kindNames())
+		if Nearest(h.kind, kindNames()) == "" && !ours {
 			d.object = strings.TrimSpace(h.identity.String())
-			d.unread("Ingot does not read the kind %s, %s. A file that is not for Ingot is left out by .ingotignore", show(h.kind), guess(h.kind, kindNames()))
-			return false
+			message += ". A file that is not for Ingot is left out by .ingotignore"
 		}
-		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))
-		return false
+	default:
+		return d.checkVersion(h.apiVersion, info.core)
 	}
-	return d.checkVersion(h.apiVersion, info.core)
-}
-
-// unread complains about the document's kind.
-func (d *nodeDecoder) unread(format string, args ...any) {
-	d.push("kind")
-	d.failBy(RuleUnknownKind, child(d.root, "kind"), fmt.Sprintf(format, args...))
-	d.pop()
+	d.in("kind", func() { d.failBy(RuleUnknownKind, child(d.root, "kind"), message) })
+	return false
 }
 
 // checkVersion reports whether apiVersion is right for a kind.
-func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
+func (d manifestDecoder) checkVersion(apiVersion string, core bool) bool {
 	d.push("apiVersion")
 	defer d.pop()
 	n := child(d.root, "apiVersion")
@@ -264,30 +260,29 @@ func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
 
 // manifest decodes the document into an object of its kind, with its defaults, and
 // checks it.
-func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
-	kind := Kind(h.kind)
+func (d manifestDecoder) decode(kind Kind) Object {
 	d.quiet = kind.secret()
 	o := kindTable[kind].new()
 	v := reflect.ValueOf(o).Elem()
-	decodeFuncOf(v.Type())(d, d.root, v)
+	decodeFuncOf(v.Type())(d.nodeDecoder, d.root, v)
 
 	m := o.Metadata()
 	m.Source = d.file + ":" + strconv.Itoa(d.root.Line+d.offset)
 	d.namespace(m, kind)
 	switch o := o.(type) {
 	case *BMCSecret:
-		o.Values = d.setSecret(m, opts)
+		o.Values = d.secret(m)
 	case *Secret:
-		o.Values = d.setSecret(m, opts)
+		o.Values = d.secret(m)
 		o.Sum = NewSensitive(o.BootSum())
 	}
-	d.check(o)
+	check(d.nodeDecoder, o)
 	return o
 }
 
 // namespace fills in the namespace of kinds that have one, and drops that of
 // others.
-func (d *nodeDecoder) namespace(m *Meta, kind Kind) {
+func (d manifestDecoder) namespace(m *Meta, kind Kind) {
 	switch {
 	case kind.Namespaced() && m.Namespace == "":
 		m.Namespace = DefaultNamespace
@@ -298,7 +293,7 @@ func (d *nodeDecoder) namespace(m *Meta, kind Kind) {
 }
 
 // secretValues merges data and stringData, of which the latter wins.
-func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
+func (d manifestDecoder) secretValues() map[string]Sensitive {
 	values := make(map[string]Sensitive)
 	for _, field := range []string{"data", "stringData"} {
 		n := child(d.root, field)
@@ -308,7 +303,7 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 		d.push(field)
 		switch {
 		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
-		case !opts.AllowPlaintextSecrets && d.plain(n) != nil:
+		case !d.reader.opts.AllowPlaintextSecrets && d.plain(n) != nil:
 			d.refusePlain(field, n)
 		case d.mapping(n):
 			d.secretMap(n, field == "data", values)
@@ -319,7 +314,7 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 }
 
 // refusePlain refuses a secret that anybody can read who can read the repository.
-func (d *nodeDecoder) refusePlain(field string, n *yaml.Node) {
+func (d manifestDecoder) refusePlain(field string, n *yaml.Node) {
 	at := d.plain(n)
 	if at == n {
 		d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
@@ -332,7 +327,7 @@ func (d *nodeDecoder) refusePlain(field string, n *yaml.Node) {
 
 // secretMap adds the entries of a mapping to values. Its problems name no key: a
 // value that slipped to the place of a key looks like one.
-func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Sensitive) {
+func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Sensitive) {
 	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -347,19 +342,16 @@ func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Se
 		seen[key.Value] = true
 		text, ok := d.text(value, "a string")
 		if encoded && ok {
-			text, ok = d.base64(value, text)
+			var raw []byte
+			var err error
+			if raw, err = base64.StdEncoding.DecodeString(text); err != nil { // passes over line breaks
+				d.fail(value, "found text that is no base64: encode it, or move it to stringData")
+				continue
+			}
+			text = string(raw)
 		}
 		if ok || isNull(value) {
 			values[key.Value] = NewSensitive(text)
 		}
 	}
-}
-
-func (d *nodeDecoder) base64(n *yaml.Node, text string) (string, bool) {
-	b, err := base64.StdEncoding.DecodeString(text) // passes over line breaks
-	if err != nil {
-		d.fail(n, "found text that is no base64: encode it, or move it to stringData")
-		return "", false
-	}
-	return string(b), true
 }

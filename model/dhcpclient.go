@@ -143,7 +143,7 @@ func isToldBeside(annotations map[string]string) bool {
 }
 
 // checkDHCPClient checks who is told by an annotation of an Endpoint, and notes where it stands.
-func (d *nodeDecoder) checkDHCPClient(all map[string]string, key, value string) {
+func checkDHCPClient(d *fieldChecker, all map[string]string, key, value string) {
 	if value == "" {
 		return
 	}

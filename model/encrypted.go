@@ -83,7 +83,7 @@ func (r *fileReader) open(roots []*yaml.Node) (Opened, *OpenError) {
 // what it holds.
 func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) {
 	if at := opened.Sealed[root]; at != nil {
-		d := newNodeDecoder(r.file, offset, root)
+		d := r.decoder(root, offset)
 		d.nameObject()
 		d.report(at, Problem{Severity: SeverityWarning, Rule: RuleSecret, Message: "is encrypted, so the object is not checked without the key"})
 		r.problems = append(r.problems, d.problems...)
@@ -98,7 +98,7 @@ func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) 
 
 // unopened reports a document of a file that was not opened.
 func (r *fileReader) unopened(root *yaml.Node, offset int, failed *OpenError) {
-	d := newNodeDecoder(r.file, offset, root)
+	d := r.decoder(root, offset)
 	if !failed.Doubtful {
 		d.nameObject()
 	}
@@ -114,8 +114,8 @@ func (r *fileReader) unopened(root *yaml.Node, offset int, failed *OpenError) {
 }
 
 // nameObject has problems of the document name its object, if that is sure.
-func (d *nodeDecoder) nameObject() {
-	quiet := newNodeDecoder(d.file, d.offset, d.root)
+func (d manifestDecoder) nameObject() {
+	quiet := d.reader.decoder(d.root, d.offset)
 	if h, ok := quiet.header(); ok && quiet.known(h) {
 		d.object = quiet.object
 	}
@@ -140,7 +140,7 @@ func (d *nodeDecoder) holdsEncrypted(n *yaml.Node) bool {
 
 // plain returns a value of a mapping that was not encrypted in the file, nil if all were.
 // What is empty is no secret, and SOPS leaves it as it is.
-func (d *nodeDecoder) plain(n *yaml.Node) *yaml.Node {
+func (d manifestDecoder) plain(n *yaml.Node) *yaml.Node {
 	if d.encrypted == nil || n.Kind != yaml.MappingNode {
 		return n
 	}
@@ -154,7 +154,7 @@ func (d *nodeDecoder) plain(n *yaml.Node) *yaml.Node {
 }
 
 // allEncrypted reports whether a secret's values were encrypted in the file, all of them.
-func (d *nodeDecoder) allEncrypted() bool {
+func (d manifestDecoder) allEncrypted() bool {
 	for _, field := range []string{"data", "stringData"} {
 		if n := child(d.root, field); n != nil && d.plain(n) != nil {
 			return false
@@ -163,11 +163,11 @@ func (d *nodeDecoder) allEncrypted() bool {
 	return d.holdsEncrypted(d.root)
 }
 
-// setSecret notes the values of a secret, and how they were encrypted.
-func (d *nodeDecoder) setSecret(m *Meta, opts DecodeOptions) (values map[string]Sensitive) {
-	values = d.secretValues(opts)
+// secret returns the values of a secret, and notes how they were encrypted.
+func (d manifestDecoder) secret(m *Meta) (values map[string]Sensitive) {
+	values = d.secretValues()
 	if m.Encrypted = d.allEncrypted(); m.Encrypted {
-		m.DataKey = d.dataKey
+		m.DataKey = d.reader.dataKey
 	}
 	return values
 }

@@ -4,7 +4,7 @@ package model
 // nobody believes in it.
 var inert = []struct {
 	kind  Kind
-	field string // of the spec; "" = the whole kind
+	field string // of the spec
 	says  string
 }{
 	{kind: KindBMC, field: "consoleProtocol", says: "has no effect yet: Ingot opens no consoles"},
@@ -12,16 +12,10 @@ var inert = []struct {
 }
 
 // checkInert warns of what nothing is done about.
-func (d *nodeDecoder) checkInert(kind Kind) {
+func checkInert(d *fieldChecker, kind Kind) {
 	for _, i := range inert {
-		switch {
-		case i.kind != kind:
-		case i.field == "":
-			d.odd("kind", i.says)
-		default:
-			if child(child(d.root, "spec"), i.field) != nil {
-				d.in("spec", func() { d.odd(i.field, i.says) })
-			}
+		if i.kind == kind && child(child(d.root, "spec"), i.field) != nil {
+			d.in("spec", func() { d.odd(i.field, i.says) })
 		}
 	}
 }

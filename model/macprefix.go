@@ -156,8 +156,9 @@ func DecodeMACPrefixes(file string, data []byte, key TokenKey) (*MACPrefixes, []
 	if child(d.root, "macPrefixes") == nil && d.errors == 0 {
 		d.bad("macPrefixes", "is required: the list of prefixes")
 	}
-	each(d, "macPrefixes", read.MACPrefixes, d.checkMACPrefix)
-	d.uniquePrefixes(read.MACPrefixes)
+	c := &fieldChecker{nodeDecoder: d}
+	each(d, "macPrefixes", read.MACPrefixes, func(e *macPrefixEntry) { checkMACPrefix(c, e) })
+	uniquePrefixes(c, read.MACPrefixes)
 	SortProblems(d.problems)
 	if d.errors > 0 {
 		return nil, d.problems
@@ -169,7 +170,7 @@ func DecodeMACPrefixes(file string, data []byte, key TokenKey) (*MACPrefixes, []
 // them: nothing is done with it.
 var otherProtocols = append(slices.Clip(protocolNames), "IPMI", "SSH")
 
-func (d *nodeDecoder) checkMACPrefix(e *macPrefixEntry) {
+func checkMACPrefix(d *fieldChecker, e *macPrefixEntry) {
 	d.required("macPrefix", string(e.MACPrefix))
 	if d.required("type", e.Type) && e.Type != TypeBMC && Nearest(e.Type, []string{TypeBMC}) != "" {
 		d.odd("type", "found "+show(e.Type)+", which is not acted upon, did you mean "+show(TypeBMC)+"?")
@@ -184,7 +185,7 @@ func (d *nodeDecoder) checkMACPrefix(e *macPrefixEntry) {
 			d.port("port", e.Port)
 		}
 	}
-	each(d, "defaultCredentials", e.Credentials, func(c *defaultCredential) {
+	each(d.nodeDecoder, "defaultCredentials", e.Credentials, func(c *defaultCredential) {
 		d.required("username", c.Username)
 	})
 	if c := e.Console; c != nil {
@@ -196,7 +197,7 @@ func (d *nodeDecoder) checkMACPrefix(e *macPrefixEntry) {
 }
 
 // uniquePrefixes reports prefixes that are given twice, however they are spelt.
-func (d *nodeDecoder) uniquePrefixes(entries []macPrefixEntry) {
+func uniquePrefixes(d *fieldChecker, entries []macPrefixEntry) {
 	lines := make(map[prefixText]int, len(entries))
 	list := child(d.root, "macPrefixes")
 	d.push("macPrefixes")

@@ -48,7 +48,7 @@ func sizeOf(n *yaml.Node) (bytes int) {
 }
 
 // few reports whether a list has at most maxEntries, and complains if not.
-func (d *nodeDecoder) few(name string, entries int) bool {
+func (d *fieldChecker) few(name string, entries int) bool {
 	if entries > maxEntries {
 		d.bad(name, "found "+strconv.Itoa(entries)+" entries, at most "+strconv.Itoa(maxEntries)+" are allowed")
 	}

@@ -32,11 +32,9 @@ type nodeDecoder struct {
 	offset int    // lines of the file before the document
 	object string // Problem.Object
 	root   *yaml.Node
-	quiet  bool  // the document holds secrets: problems must not show its values
-	meta   *Meta // of the object that is checked
+	quiet  bool // the document holds secrets: problems must not show its values
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
-	dataKey   string // Opened.Key
 
 	path     []step          // from root to where we are
 	steps    [8]step         // room for path

@@ -22,24 +22,27 @@ var (
 // check validates an object that was decoded, fills in its defaults and makes
 // its addresses canonical. It runs on objects with errors too, so that all of
 // them are found.
-func (d *nodeDecoder) check(o Object) {
-	d.meta = o.Metadata()
-	d.in("metadata", func() { d.checkMeta(o.Identity().Kind, o.Metadata()) })
-	d.checkInert(o.Identity().Kind)
+func check(r *nodeDecoder, o Object) {
+	d := &fieldChecker{r, o.Metadata()}
+	d.in("metadata", func() { checkMeta(d, o.Identity().Kind) })
+	checkInert(d, o.Identity().Kind)
 	switch o := o.(type) {
 	case *BMCSecret:
-		d.checkBMCSecret(o)
+		checkBMCSecret(d, o)
 		return
 	case *Secret:
 		return
 	case *Endpoint:
-		d.in("spec", func() { d.checkEndpoint(o) })
+		d.in("spec", func() {
+			d.mac("macAddress", &o.Spec.MACAddress, !isToldBeside(o.Annotations))
+			d.ip("ip", &o.Spec.IP)
+		})
 	case *BMC:
-		d.in("spec", func() { d.checkBMC(&o.Spec) })
+		d.in("spec", func() { checkBMC(d, &o.Spec) })
 	case *Server:
-		d.in("spec", func() { d.checkServer(&o.Spec) })
+		d.in("spec", func() { checkServer(d, &o.Spec) })
 	case *ServerClaim:
-		d.in("spec", func() { d.checkClaim(&o.Spec) })
+		d.in("spec", func() { checkClaim(d, &o.Spec) })
 	case *ServerBootConfiguration:
 		if o.ofDiscovery() {
 			d.in("metadata", func() {
@@ -48,15 +51,16 @@ func (d *nodeDecoder) check(o Object) {
 				})
 			})
 		}
-		d.in("spec", func() { d.checkBootConfiguration(&o.Spec) })
+		d.in("spec", func() { checkBootConfiguration(d, &o.Spec) })
 	case *ServerMaintenance:
-		d.in("spec", func() { d.checkMaintenance(&o.Spec) })
+		d.in("spec", func() { checkMaintenance(d, &o.Spec) })
 	case *ServerReadinessRule:
-		d.in("spec", func() { d.checkReadinessRule(&o.Spec) })
+		d.in("spec", func() { checkReadinessRule(d, &o.Spec) })
 	}
 }
 
-func (d *nodeDecoder) checkMeta(kind Kind, m *Meta) {
+func checkMeta(d *fieldChecker, kind Kind) {
+	m := d.meta
 	d.name("name", m.Name)
 	if kind.Namespaced() {
 		d.fault("namespace", m.Namespace, labelFault(m.Namespace))
@@ -65,31 +69,33 @@ func (d *nodeDecoder) checkMeta(kind Kind, m *Meta) {
 		d.in("labels", func() { d.checkLabels(m.Labels) })
 	}
 	if len(m.Annotations) > 0 {
-		d.in("annotations", func() { d.checkAnnotations(kind, m.Annotations) })
+		d.in("annotations", func() { checkAnnotations(d, kind, m.Annotations) })
 	}
 }
 
-func (d *nodeDecoder) checkLabels(labels map[string]string) {
+func (d *fieldChecker) checkLabels(labels map[string]string) {
 	for key, value := range labels {
 		d.fault(key, key, keyFault(key))
 		d.fault(key, value, valueFault(value))
 	}
 }
 
-func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
+func checkAnnotations(d *fieldChecker, kind Kind, all map[string]string) {
 	for key, value := range all {
 		d.fault(key, key, keyFault(strings.ToLower(key)))
 		switch key {
 		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite:
-			d.checkAsked(key, value)
+			if len(value) > maxAsked {
+				d.bad(key, "it has "+strconv.Itoa(len(value))+" bytes, at most "+strconv.Itoa(maxAsked)+" are allowed")
+			}
 		}
 		switch {
 		case key == AnnotationOperation:
-			d.checkOperation(value)
+			checkOperation(d, value)
 		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
-			d.checkOwnAnnotation(kind, key, all)
+			checkOwnAnnotation(d, kind, key, all)
 		case strings.HasPrefix(key, DHCPOptionPrefix):
-			d.checkDHCPOption(kind, key, all)
+			checkDHCPOption(d, kind, key, all)
 		}
 	}
 }
@@ -100,14 +106,7 @@ const maxAsked = 256
 // maxURI is how long the place of a system on its BMC may be: messages name it.
 const maxURI = 256
 
-// checkAsked keeps what is remembered of an annotation short.
-func (d *nodeDecoder) checkAsked(key, value string) {
-	if len(value) > maxAsked {
-		d.bad(key, "it has "+strconv.Itoa(len(value))+" bytes, at most "+strconv.Itoa(maxAsked)+" are allowed")
-	}
-}
-
-func (d *nodeDecoder) checkOperation(value string) {
+func checkOperation(d *fieldChecker, value string) {
 	name, _ := operation(value)
 	done, known := operations[name]
 	switch {
@@ -118,7 +117,7 @@ func (d *nodeDecoder) checkOperation(value string) {
 	}
 }
 
-func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]string) {
+func checkOwnAnnotation(d *fieldChecker, kind Kind, key string, all map[string]string) {
 	a, known := annotations[key]
 	value := all[key]
 	switch {
@@ -137,23 +136,18 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]s
 			d.bad(key, "found "+show(value)+", want a whole number in quotes, higher is served first")
 		}
 	case key == AnnotationMACAddresses:
-		d.checkMACAddresses(value)
+		checkMACAddresses(d, value)
 	case key == AnnotationRootDevice:
-		d.checkRootDevice(value)
+		if _, err := ParseRootDeviceHints(value); err != nil {
+			d.bad(key, err.Error())
+		}
 	case kind == KindEndpoint:
-		d.checkDHCPClient(all, key, value)
-	}
-}
-
-// checkRootDevice checks what is said of the disk that a disk image goes to.
-func (d *nodeDecoder) checkRootDevice(value string) {
-	if _, err := ParseRootDeviceHints(value); err != nil {
-		d.bad(AnnotationRootDevice, err.Error())
+		checkDHCPClient(d, all, key, value)
 	}
 }
 
 // checkDHCPOption checks an option for the device of an Endpoint.
-func (d *nodeDecoder) checkDHCPOption(kind Kind, key string, all map[string]string) {
+func checkDHCPOption(d *fieldChecker, kind Kind, key string, all map[string]string) {
 	if kind != KindEndpoint {
 		d.odd(key, "has no effect on a "+string(kind))
 		return
@@ -170,7 +164,7 @@ func (d *nodeDecoder) checkDHCPOption(kind Kind, key string, all map[string]stri
 }
 
 // checkMACAddresses checks a list of a server's MAC addresses.
-func (d *nodeDecoder) checkMACAddresses(value string) {
+func checkMACAddresses(d *fieldChecker, value string) {
 	list := strings.Split(value, ",")
 	if len(list) > MaxServerMACs {
 		d.bad(AnnotationMACAddresses, "found "+strconv.Itoa(len(list))+" MAC addresses, at most "+strconv.Itoa(MaxServerMACs)+" are allowed")
@@ -196,12 +190,7 @@ func (d *nodeDecoder) checkMACAddresses(value string) {
 	}
 }
 
-func (d *nodeDecoder) checkEndpoint(o *Endpoint) {
-	d.mac("macAddress", &o.Spec.MACAddress, !isToldBeside(o.Annotations))
-	d.ip("ip", &o.Spec.IP)
-}
-
-func (d *nodeDecoder) checkBMC(s *BMCSpec) {
+func checkBMC(d *fieldChecker, s *BMCSpec) {
 	d.uuid("bmcUUID", &s.BMCUUID)
 	switch {
 	case s.EndpointRef != nil && s.Access != nil:
@@ -227,7 +216,7 @@ func (d *nodeDecoder) checkBMC(s *BMCSpec) {
 	d.hostname("hostname", s.Hostname)
 }
 
-func (d *nodeDecoder) protocol(p *Protocol) {
+func (d *fieldChecker) protocol(p *Protocol) {
 	d.in("protocol", func() {
 		d.requiredOneOf("name", p.Name, protocolNames)
 		d.port("port", p.Port)
@@ -238,7 +227,7 @@ func (d *nodeDecoder) protocol(p *Protocol) {
 	})
 }
 
-func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
+func checkBMCSecret(d *fieldChecker, o *BMCSecret) {
 	if len(o.Values) == 0 {
 		return
 	}
@@ -249,7 +238,7 @@ func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
 	}
 }
 
-func (d *nodeDecoder) checkServer(s *ServerSpec) {
+func checkServer(d *fieldChecker, s *ServerSpec) {
 	name := "systemUUID"
 	if child(child(d.root, "spec"), "uuid") != nil {
 		name = "uuid"
@@ -273,10 +262,10 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 		}
 	}
 	d.objectRef("bootConfigurationRef", s.BootConfigurationRef, KindServerBootConfiguration)
-	d.checkBootOrder(s.BootOrder)
+	checkBootOrder(d, s.BootOrder)
 	if d.few("taints", len(s.Taints)) {
-		each(d, "taints", s.Taints, d.taint)
-		d.uniqueTaints(s.Taints)
+		each(d.nodeDecoder, "taints", s.Taints, d.taint)
+		uniqueTaints(d, s.Taints)
 	}
 }
 
@@ -284,13 +273,13 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 const maxBootOrder = 64
 
 // checkBootOrder checks that the entries have an order, and say what they mean.
-func (d *nodeDecoder) checkBootOrder(all []BootOrder) {
+func checkBootOrder(d *fieldChecker, all []BootOrder) {
 	if len(all) > maxBootOrder {
 		d.bad("bootOrder", "found "+strconv.Itoa(len(all))+" entries, at most "+strconv.Itoa(maxBootOrder)+" are allowed")
 		return
 	}
 	taken := make(map[int]string, len(all)) // by priority
-	each(d, "bootOrder", all, func(b *BootOrder) {
+	each(d.nodeDecoder, "bootOrder", all, func(b *BootOrder) {
 		d.required("name", b.Name)
 		d.required("device", b.Device)
 		if other, twice := taken[b.Priority]; twice {
@@ -300,7 +289,7 @@ func (d *nodeDecoder) checkBootOrder(all []BootOrder) {
 	})
 }
 
-func (d *nodeDecoder) taint(t *Taint) {
+func (d *fieldChecker) taint(t *Taint) {
 	if d.required("key", t.Key) {
 		d.fault("key", t.Key, keyFault(t.Key))
 	}
@@ -308,18 +297,22 @@ func (d *nodeDecoder) taint(t *Taint) {
 	if t.Effect == "" {
 		t.Effect = TaintNoBind
 	}
-	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
-	if t.Effect == TaintEvict {
+	d.effect(t.Effect)
+}
+
+func (d *fieldChecker) effect(e TaintEffect) {
+	d.oneOf("effect", string(e), allowed[TaintEffect]())
+	if e == TaintEvict {
 		d.odd("effect", "Evict is reserved and has no effect yet")
 	}
 }
 
-func (d *nodeDecoder) uniqueTaints(taints []Taint) {
+func uniqueTaints(d *fieldChecker, taints []Taint) {
 	if len(taints) < 2 {
 		return
 	}
 	seen := make(map[Taint]bool, len(taints))
-	each(d, "taints", taints, func(t *Taint) {
+	each(d.nodeDecoder, "taints", taints, func(t *Taint) {
 		at := Taint{Key: t.Key, Effect: t.Effect}
 		if seen[at] {
 			d.bad("key", "the taint "+show(t.Key)+" is given twice for one effect")
@@ -328,7 +321,7 @@ func (d *nodeDecoder) uniqueTaints(taints []Taint) {
 	})
 }
 
-func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
+func checkClaim(d *fieldChecker, s *ServerClaimSpec) {
 	d.requiredOneOf("power", string(s.Power), allowed[Power]())
 	d.optionalRef("serverRef", s.ServerRef, KindServer)
 	d.selector("serverSelector", s.ServerSelector)
@@ -336,12 +329,12 @@ func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
 	d.optionalRef("userDataRef", s.UserDataRef, KindSecret)
 	d.image(s.Image)
 	if d.few("tolerations", len(s.Tolerations)) {
-		each(d, "tolerations", s.Tolerations, d.toleration)
+		each(d.nodeDecoder, "tolerations", s.Tolerations, d.toleration)
 	}
 }
 
 // image checks what a server is to boot. Of a URL nothing is quoted that may be a password.
-func (d *nodeDecoder) image(image string) {
+func (d *fieldChecker) image(image string) {
 	if !d.requiredAs("image", image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		return
 	}
@@ -352,7 +345,7 @@ func (d *nodeDecoder) image(image string) {
 	d.fault("image", image, imageFault(image))
 }
 
-func (d *nodeDecoder) toleration(t *Toleration) {
+func (d *fieldChecker) toleration(t *Toleration) {
 	if t.Operator == "" {
 		t.Operator = tolerationEqual
 	}
@@ -367,25 +360,22 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 		d.bad("value", "must not be given with operator Exists, which tolerates every value")
 	}
 	d.fault("value", t.Value, valueFault(t.Value))
-	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
-	if t.Effect == TaintEvict {
-		d.odd("effect", "Evict is reserved and has no effect yet")
-	}
+	d.effect(t.Effect)
 }
 
-func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
+func checkBootConfiguration(d *fieldChecker, s *ServerBootConfigurationSpec) {
 	d.ref("serverRef", s.ServerRef, KindServer)
 	d.image(s.Image)
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 }
 
-func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
+func checkMaintenance(d *fieldChecker, s *ServerMaintenanceSpec) {
 	d.ref("serverRef", s.ServerRef, KindServer)
 	d.oneOf("policy", string(s.Policy), allowed[MaintenancePolicy]())
 	d.oneOf("serverPower", string(s.ServerPower), allowed[Power]())
 }
 
-func (d *nodeDecoder) checkReadinessRule(s *ServerReadinessRuleSpec) {
+func checkReadinessRule(d *fieldChecker, s *ServerReadinessRuleSpec) {
 	switch n := len(s.Conditions); {
 	case n == 0:
 		d.missing("conditions", "is required: name at least one condition")
@@ -393,7 +383,7 @@ func (d *nodeDecoder) checkReadinessRule(s *ServerReadinessRuleSpec) {
 		d.bad("conditions", "it has "+strconv.Itoa(n)+" conditions, at most "+strconv.Itoa(MaxRequiredConditions)+" are allowed")
 	}
 	seen := make(map[string]bool, len(s.Conditions))
-	each(d, "conditions", s.Conditions, func(c *RequiredCondition) {
+	each(d.nodeDecoder, "conditions", s.Conditions, func(c *RequiredCondition) {
 		if d.required("type", c.Type) {
 			d.conditionType(c.Type)
 			if seen[c.Type] {

@@ -9,7 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func (d *nodeDecoder) selector(name string, s *metav1.LabelSelector) {
+// fieldChecker validates the fields of a decoded object, fills in defaults, and makes addresses canonical.
+type fieldChecker struct {
+	*nodeDecoder
+	meta *Meta // of the object
+}
+
+func (d *fieldChecker) selector(name string, s *metav1.LabelSelector) {
 	if s == nil {
 		return
 	}
@@ -18,12 +24,12 @@ func (d *nodeDecoder) selector(name string, s *metav1.LabelSelector) {
 			d.in("matchLabels", func() { d.checkLabels(s.MatchLabels) })
 		}
 		if d.few("matchExpressions", len(s.MatchExpressions)) {
-			each(d, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
+			each(d.nodeDecoder, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
 		}
 	})
 }
 
-func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
+func (d *fieldChecker) selectorRequirement(r *metav1.LabelSelectorRequirement) {
 	if d.required("key", r.Key) {
 		d.fault("key", r.Key, keyFault(r.Key))
 	}
@@ -39,12 +45,12 @@ func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
 		}
 	}
 	if d.few("values", len(r.Values)) {
-		each(d, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
+		each(d.nodeDecoder, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
 	}
 }
 
 // fault reports text that has a fault.
-func (d *nodeDecoder) fault(name, text, fault string) {
+func (d *fieldChecker) fault(name, text, fault string) {
 	if fault != "" && !d.quiet {
 		d.bad(name, "found "+show(text)+", "+fault)
 	} else if fault != "" {
@@ -53,11 +59,11 @@ func (d *nodeDecoder) fault(name, text, fault string) {
 }
 
 // required reports whether a text is given, and complains if not.
-func (d *nodeDecoder) required(name, text string) bool {
+func (d *fieldChecker) required(name, text string) bool {
 	return d.requiredAs(name, text, "is required")
 }
 
-func (d *nodeDecoder) requiredAs(name, text, message string) bool {
+func (d *fieldChecker) requiredAs(name, text, message string) bool {
 	if text == "" {
 		d.missing(name, message)
 	}
@@ -65,13 +71,13 @@ func (d *nodeDecoder) requiredAs(name, text, message string) bool {
 }
 
 // oneOf checks the value of an enumeration, which may be absent.
-func (d *nodeDecoder) oneOf(name, text string, allowed []string) {
+func (d *fieldChecker) oneOf(name, text string, allowed []string) {
 	if text != "" && !slices.Contains(allowed, text) {
 		d.bad(name, "found "+show(text)+", want "+oneOf(allowed))
 	}
 }
 
-func (d *nodeDecoder) requiredOneOf(name, text string, allowed []string) {
+func (d *fieldChecker) requiredOneOf(name, text string, allowed []string) {
 	if text == "" {
 		d.missing(name, "is required: "+oneOf(allowed))
 		return
@@ -80,13 +86,13 @@ func (d *nodeDecoder) requiredOneOf(name, text string, allowed []string) {
 }
 
 // name checks the name of an object.
-func (d *nodeDecoder) name(field, name string) {
+func (d *fieldChecker) name(field, name string) {
 	if d.required(field, name) {
 		d.fault(field, name, subdomainFault(name))
 	}
 }
 
-func (d *nodeDecoder) ref(field string, r LocalRef, to Kind) {
+func (d *fieldChecker) ref(field string, r LocalRef, to Kind) {
 	d.in(field, func() {
 		d.name("name", r.Name)
 		id := Identity{Kind: to, Name: r.Name}
@@ -97,13 +103,13 @@ func (d *nodeDecoder) ref(field string, r LocalRef, to Kind) {
 	})
 }
 
-func (d *nodeDecoder) optionalRef(field string, r *LocalRef, to Kind) {
+func (d *fieldChecker) optionalRef(field string, r *LocalRef, to Kind) {
 	if r != nil {
 		d.ref(field, *r, to)
 	}
 }
 
-func (d *nodeDecoder) objectRef(field string, r *ObjectRef, to Kind) {
+func (d *fieldChecker) objectRef(field string, r *ObjectRef, to Kind) {
 	if r == nil {
 		return
 	}
@@ -118,13 +124,13 @@ func (d *nodeDecoder) objectRef(field string, r *ObjectRef, to Kind) {
 }
 
 // refers notes that the object names another one here.
-func (d *nodeDecoder) refers(to Identity) {
+func (d *fieldChecker) refers(to Identity) {
 	n := locate(d.root, d.path, "name")
 	d.meta.References = append(d.meta.References, Reference{to, pathText(d.path, "name"), n.Line + d.offset, n.Column})
 }
 
 // place notes where a field stands that other objects may not share.
-func (d *nodeDecoder) place(name string) {
+func (d *fieldChecker) place(name string) {
 	n := locate(d.root, d.path, name)
 	if d.meta.Places == nil {
 		d.meta.Places = make(map[string]Place)
@@ -132,7 +138,7 @@ func (d *nodeDecoder) place(name string) {
 	d.meta.Places[pathText(d.path, name)] = Place{n.Line + d.offset, n.Column}
 }
 
-func (d *nodeDecoder) port(name string, port int32) {
+func (d *fieldChecker) port(name string, port int32) {
 	switch {
 	case port == 0:
 		d.missing(name, "is required: a port from 1 to 65535")
@@ -141,7 +147,7 @@ func (d *nodeDecoder) port(name string, port int32) {
 	}
 }
 
-func (d *nodeDecoder) mac(name string, mac *string, required bool) {
+func (d *fieldChecker) mac(name string, mac *string, required bool) {
 	if *mac == "" {
 		if required {
 			d.missing(name, "is required: "+wantMAC)
@@ -159,7 +165,7 @@ func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 	}
 }
 
-func (d *nodeDecoder) ip(name string, ip *string) {
+func (d *fieldChecker) ip(name string, ip *string) {
 	if !d.requiredAs(name, *ip, "is required: "+wantIP) {
 		return
 	}
@@ -172,7 +178,7 @@ func (d *nodeDecoder) ip(name string, ip *string) {
 
 // hostname checks the name that a certificate is for. An address is not one: a certificate
 // is verified against that anyway.
-func (d *nodeDecoder) hostname(field, name string) {
+func (d *fieldChecker) hostname(field, name string) {
 	_, err := netip.ParseAddr(name)
 	switch {
 	case name == "":
@@ -183,7 +189,7 @@ func (d *nodeDecoder) hostname(field, name string) {
 	}
 }
 
-func (d *nodeDecoder) uuid(name string, uuid *string) {
+func (d *fieldChecker) uuid(name string, uuid *string) {
 	if *uuid == "" {
 		return
 	}
@@ -200,7 +206,7 @@ func (d *nodeDecoder) uuid(name string, uuid *string) {
 
 // conditionType checks what a rule calls a condition, and warns where it may be misspelt: of a
 // label that nobody sets no server is ever ready.
-func (d *nodeDecoder) conditionType(name string) {
+func (d *fieldChecker) conditionType(name string) {
 	fault := keyFault(name)
 	switch {
 	case fault != "":

@@ -225,12 +225,10 @@ func TestAClaimThatIsChangedAlongWithItsNameKeepsItsServer(t *testing.T) {
 }
 
 func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 2)
+	prepared(t, 2, func(w *loopWorld) {
 		w.machine(1).power = model.PowerOn
 		w.desired.Add(claim("web"))
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Hour, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("db")) }) // later ones bind
 		w.expect(5*time.Minute, 0, "Reserved On default/db")
@@ -311,11 +309,7 @@ func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
 	if why := plantest.ClaimWhy(in, "default/w00000"); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
 		t.Errorf("while a BMC was not read, it says %+v", why)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 2)
-		w.desired.Add(claim)
-		w.start()
-		defer w.stop()
+	prepared(t, 2, func(w *loopWorld) { w.desired.Add(claim) }, func(t *testing.T, w *loopWorld) {
 		pass(2 * time.Minute)
 		o := w.Observed()
 		if s := o.Servers; s["bmc00-system-0"].Claim.Name == "" && s["bmc01-system-0"].Claim.Name == "" {

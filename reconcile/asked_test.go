@@ -45,9 +45,7 @@ func TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash(t *testing.T) {
 
 func TestAServerInErrorIsRetriedAtOnce(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		w.machine(0).wipeFail = true
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Minute, 0, "Error Off")
@@ -98,22 +96,16 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 				t.Errorf("%s: status branch (-now +shown):\n%s", what, diff)
 			}
 		}
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
 		})
 		w.expect(time.Minute, 0, "Reserved Off default/web")
 		agrees("after Off was confirmed")
-		w.mu.Lock()
-		w.machine(0).dead = true
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = true })
 		w.expect(5*time.Minute, 0, "Reserved Off default/web") // before its BMC is read again
 		agrees("after the BMC fell silent")
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = false })
 		w.expect(time.Hour, 0, "Reserved Off default/web")
 		agrees("after it answered again")
 	})

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -11,26 +10,32 @@ import (
 // aYear is how far the clock was ahead when Ingot ran last.
 const aYear = 365 * 24 * time.Hour
 
-func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.serve("web")
-		w.restartWith(func(rec *model.ServerRecord) {
-			rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(1000 * time.Hour)}
-			w.machine(0).power = model.PowerOff
-		})
-		w.expect(time.Hour, 0, "Reserved On default/web")
-	})
-}
-
-func TestAPauseOfAServerNotedByAClockThatWasAheadIsNone(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *loopWorld) {
-		w.serve("web")
-		w.restartWith(func(rec *model.ServerRecord) {
+func TestPowerIsRestoredAfterAClockThatWasAhead(t *testing.T) {
+	asked := func(rec *model.ServerRecord) {
+		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(aYear)}
+	}
+	for name, tt := range map[string]struct {
+		limit  int // of servers that power on at a time, 0 = the usual one
+		within time.Duration
+		record func(rec *model.ServerRecord)
+	}{
+		"a server that was asked to power on":                {0, time.Hour, asked},
+		"a server that was asked to power on, one at a time": {1, time.Hour, asked},
+		"a server that has a pause": {0, 24 * time.Hour, func(rec *model.ServerRecord) {
 			rec.Life.Failures, rec.Life.LastError, rec.Life.NotBefore = 1, "BMC refused", time.Now().Add(aYear)
-			w.machine(0).power = model.PowerOff
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepared(t, 1, func(w *loopWorld) { w.limit = tt.limit }, func(t *testing.T, w *loopWorld) {
+				w.serve("web")
+				w.restartWith(func(rec *model.ServerRecord) {
+					tt.record(rec)
+					w.machine(0).power = model.PowerOff
+				})
+				w.expect(tt.within, 0, "Reserved On default/web")
+			})
 		})
-		w.expect(24*time.Hour, 0, "Reserved On default/web")
-	})
+	}
 }
 
 func TestAPauseOfABMCNotedByAClockThatWasAheadIsNone(t *testing.T) {
@@ -146,21 +151,6 @@ func TestWhatAClockThatWasAheadSawServedCountsAsInstalledInTime(t *testing.T) {
 		if rec := w.record(); rec.Install.Digest == "" {
 			t.Errorf("it does not count as installed after an hour: %+v", w.plan().Servers[0].Why)
 		}
-	})
-}
-
-func TestAServerThatTakesTurnsIsPoweredOnThoughAClockThatWasAheadAskedIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.limit = 1
-		w.start()
-		w.serve("web")
-		w.restartWith(func(rec *model.ServerRecord) {
-			rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(aYear)}
-			w.machine(0).power = model.PowerOff
-		})
-		w.expect(time.Hour, 0, "Reserved On default/web")
-		w.stop()
 	})
 }
 

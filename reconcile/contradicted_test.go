@@ -53,11 +53,7 @@ func (w *loopWorld) leftAlone(why ...string) {
 }
 
 func TestABMCOfAnotherUUIDThanInGit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.uuids = map[model.BMCName]string{"bmc00": bmcUUID}
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.uuids = map[model.BMCName]string{"bmc00": bmcUUID} }, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		on := w.seen(0)
 		w.commit(func(d *model.Desired) { named(d, "bmc00", strings.ToUpper(bmcUUID)) })
@@ -147,11 +143,7 @@ func TestTheRightBMCAfterTheWrongOneWasPinned(t *testing.T) {
 		"once Git names the wrong one": {commit: otherBMCUUID, want: "f"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newLoopWorld(t, 1)
-				w.uuids = map[model.BMCName]string{"bmc00": otherBMCUUID}
-				w.start()
-				defer w.stop()
+			prepared(t, 1, func(w *loopWorld) { w.uuids = map[model.BMCName]string{"bmc00": otherBMCUUID} }, func(t *testing.T, w *loopWorld) {
 				pass(10 * time.Minute)
 				w.mu.Lock()
 				w.uuids["bmc00"], w.cert = bmcUUID, "g"
@@ -174,11 +166,7 @@ func TestTheRightBMCAfterTheWrongOneWasPinned(t *testing.T) {
 
 // A BMC that shows no UUID cannot be compared, which is said and holds up nothing.
 func TestABMCWithoutAUUID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		named(w.desired, "bmc00", bmcUUID)
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { named(w.desired, "bmc00", bmcUUID) }, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		if doc := w.document("bmcs/bmc00.yaml"); !strings.Contains(doc, "it shows no UUID, so spec.bmcUUID "+bmcUUID) {
 			t.Errorf("the status branch says:\n%s", doc)
@@ -215,10 +203,7 @@ func TestAServerThatIsNotWhatGitSays(t *testing.T) {
 		"a BMC that is not in Git":      {says(own, "bmc77", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newLoopWorld(t, 2)
-				w.start()
-				defer w.stop()
+			live(t, 2, func(t *testing.T, w *loopWorld) {
 				w.expect(2*time.Minute, 1, "Available Off")
 				w.commit(func(d *model.Desired) {
 					d.Add(claim("web", on("bmc00-system-0")))

@@ -625,9 +625,7 @@ func TestADeviceThatIsRenamedIsKnownByTheSameCertificate(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.mu.Lock()
-		w.machine(0).dead = true
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = true })
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: ipOf(0)}})
 		})

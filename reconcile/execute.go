@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"log/slog"
 	"time"
 
 	"ingot/model"
@@ -77,40 +77,13 @@ func (l *Loop) run(ctx context.Context, j *job) {
 
 // work carries a move out once there is a worker for it, and returns what became of it.
 func (l *Loop) work(ctx context.Context, j *job) proposal.Settled {
-	release := l.acquireWorker(ctx, j.again)
+	release := l.workers.acquire(ctx, j.again)
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, moveLimit)
 	defer cancel()
 	s := j.Settle(l.carryOut(ctx, j), l.Clock())
 	l.logOutcome(j, &s)
 	return s
-}
-
-// acquireWorker waits for a worker, which is released by the caller or after some time,
-// whichever is first. What is tried again after a failure waits for others than the rest.
-func (l *Loop) acquireWorker(ctx context.Context, again bool) (release func()) {
-	workers := l.workers
-	if again {
-		workers = l.retries
-	}
-	select {
-	case workers <- struct{}{}:
-	case <-ctx.Done():
-		return func() {}
-	}
-	var once sync.Once
-	done := func() { once.Do(func() { <-workers }) }
-	timer := time.AfterFunc(l.yieldAfter(), done)
-	return func() {
-		timer.Stop()
-		done()
-	}
-}
-
-// yieldAfter is how long a move keeps its worker.
-func (l *Loop) yieldAfter() time.Duration {
-	failing := time.Duration(l.failing.Load())
-	return max(workerLimit*maxWorkers/(maxWorkers+failing), workerLimitMin)
 }
 
 // carryOut does a move's actions and returns their answers, up to the last that was begun.
@@ -144,15 +117,15 @@ func (l *Loop) do(ctx context.Context, j *job, a proposal.Action, before []propo
 		answer.Variant, err = l.BMCs.BootOnce(ctx, j.Target, a.Method)
 	case proposal.DiskOnce:
 		_, err = l.BMCs.BootOnce(ctx, j.Target, model.BootDisk)
-		l.logNoDisk(j, failure(err, stopped(ctx, err)))
+		j.logNoDisk(l.Log, failure(err, stopped(ctx, err)))
 	case proposal.ClearBoot:
 		err = l.BMCs.ClearBootOverride(ctx, j.Target)
 	case proposal.SetIndicator:
 		answer.Indicator, err = l.BMCs.SetIndicator(ctx, j.Target, a.To)
-		l.logSetting(j, a, failure(err, stopped(ctx, err)))
+		j.logSetting(l.Log, a, failure(err, stopped(ctx, err)))
 	case proposal.SetBootOrder:
 		answer.BootOrder, err = l.BMCs.SetBootOrder(ctx, j.Target, a.Wanted)
-		l.logSetting(j, a, failure(err, stopped(ctx, err)))
+		j.logSetting(l.Log, a, failure(err, stopped(ctx, err)))
 	case proposal.SetPower:
 		answer.Reset, err = l.setPower(ctx, j, a, before)
 	default:
@@ -194,8 +167,8 @@ func (l *Loop) inspect(ctx context.Context, j *job, a proposal.Inspect) (answer 
 }
 
 // logNoDisk logs that a BMC sets no one-time boot from disk.
-func (l *Loop) logNoDisk(j *job, f *proposal.Failure) {
-	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC); {
+func (j *job) logNoDisk(log *slog.Logger, f *proposal.Failure) {
+	switch log = log.With("server", j.name, "bmc", j.Then.BMC); {
 	case f == nil || f.Kind == proposal.FailureStopped:
 	case f.Lasting():
 		log.Warn("BMC cannot set a one-time boot from disk, the boot order decides from now on", "err", f.Text)
@@ -205,8 +178,8 @@ func (l *Loop) logNoDisk(j *job, f *proposal.Failure) {
 }
 
 // logSetting logs whether a setting of the firmware was made.
-func (l *Loop) logSetting(j *job, a proposal.Action, f *proposal.Failure) {
-	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC, "setting", a.String()); {
+func (j *job) logSetting(log *slog.Logger, a proposal.Action, f *proposal.Failure) {
+	switch log = log.With("server", j.name, "bmc", j.Then.BMC, "setting", a.String()); {
 	case f == nil:
 		log.Info("setting is as Git says")
 	case f.Kind != proposal.FailureStopped:
@@ -220,7 +193,7 @@ func (l *Loop) logOutcome(j *job, s *proposal.Settled) {
 	switch s.Outcome {
 	case proposal.MoveDone:
 		for _, rec := range s.Servers {
-			l.logTransition(j.old, rec)
+			logTransition(l.Log, j.old, rec)
 		}
 	case proposal.MoveStopped:
 	case proposal.MoveOvertaken:
@@ -298,7 +271,7 @@ func (l *Loop) startBMC(ctx context.Context, in *world.Input, name model.BMCName
 	l.mu.Unlock()
 	l.moves.Go(func() {
 		defer l.Wake()
-		release := l.acquireWorker(ctx, m.Then.Failures > 0)
+		release := l.workers.acquire(ctx, m.Then.Failures > 0)
 		defer release()
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()

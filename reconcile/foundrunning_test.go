@@ -115,11 +115,9 @@ func TestAServerThatIsReadOffAndRenewsItsLease(t *testing.T) {
 
 // A machine that a person switches on while Ingot has a boot ticket for it is somebody's.
 func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.change(0, func(m *machine) { m.refuses = map[model.ResetKind]bool{model.ResetOn: true} })
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.expect(10*time.Second, 0, "Initial Off")
 		if !w.Observed().Servers["bmc00-system-0"].Boot.Ticket.Open() {
 			t.Fatal("there is no open ticket")
@@ -139,11 +137,7 @@ func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 
 // A machine that comes on while its boot override is set is not Ingot's.
 func TestAMachineThatComesOnMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.slow = 10 * time.Second
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.slow = 10 * time.Second }, func(t *testing.T, w *loopWorld) {
 		for w.seen(0).sets == 0 && w.settings() == 0 {
 			pass(100 * time.Millisecond)
 		}
@@ -167,11 +161,7 @@ func (w *loopWorld) settings() int {
 // A discovery that comes to nothing ends with what is served: a machine that asked for
 // nothing may have booted from its disk.
 func TestADiscoveryOfWhichNothingWasServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).liar = true
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.machine(0).liar = true }, func(t *testing.T, w *loopWorld) {
 		w.expect(20*time.Minute, 0, "Discovery On")
 		w.expect(3*time.Hour, 0, "Initial On")
 		if m := w.seen(0); m.offs > 0 || w.why(0) != model.ReasonFoundRunning {

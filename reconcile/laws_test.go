@@ -53,11 +53,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 }
 
 func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 2)
-		w.machine(1).power = model.PowerOn
-		w.start()
-		defer w.stop()
+	prepared(t, 2, func(w *loopWorld) { w.machine(1).power = model.PowerOn }, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("web"))
@@ -76,13 +72,11 @@ func serves(s *model.Server) {
 // Until the Secret is there, nobody knows what the claim asks for, and so whether the server
 // runs that.
 func TestAServerIsAdoptedOnceItIsKnownWhatItsClaimAsksFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.machine(0).power = model.PowerOn
 		w.desired.Add(claim("web", func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }))
 		w.desired.Add(serverFile(0, serves))
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Hour, 0, "Initial On")
 		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonSecretMissing {
 			t.Errorf("it says %+v", why)
@@ -103,13 +97,11 @@ func TestAServerIsAdoptedOnceItIsKnownWhatItsClaimAsksFor(t *testing.T) {
 }
 
 func TestAnAdoptedServerThatWasReleasedServesAClaimOfTheSameNameAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.machine(0).power = model.PowerOn
 		w.desired.Add(claim("web"))
 		w.desired.Add(serverFile(0, serves))
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Error Off") // nobody ever looked what disks it has
@@ -477,9 +469,7 @@ func TestAReprovisionAskedForBeforeTheInstallIsPartOfIt(t *testing.T) {
 			d.Add(claim("web", annotated(model.AnnotationReprovision, "1"), func(c *model.ServerClaim) { c.Spec.Image = "os:2" }))
 		})
 		pass(time.Minute)
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = false })
 		w.expect(2*time.Hour, 0, "Reserved On default/web")
 		if n := w.machine(0).installs; n != 1 {
 			t.Errorf("installed %d times, want 1", n)
@@ -506,11 +496,7 @@ func TestAReprovisionOfAServerThatIsOffHoldsUpNobody(t *testing.T) {
 }
 
 func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).noParts = true
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.machine(0).noParts = true }, func(t *testing.T, w *loopWorld) {
 		pass(10 * time.Minute)
 		a := w.files()
 		pass(10 * time.Minute)
@@ -567,9 +553,7 @@ func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
 		pass(time.Minute)
 		w.commit(func(d *model.Desired) { d.Add(claim("web", always)) })
 		pass(time.Minute)
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = false })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
@@ -708,11 +692,7 @@ func TestAStoreThatRefusesIsNoReasonToHammerBMCs(t *testing.T) {
 }
 
 func TestPowerOnsUnderWayCountWhereverTheServerStands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 4)
-		w.limit = 1
-		w.start()
-		defer w.stop()
+	prepared(t, 4, func(w *loopWorld) { w.limit = 1 }, func(t *testing.T, w *loopWorld) {
 		w.expect(5*time.Minute, 3, "Available Off")
 		w.mu.Lock()
 		w.slow, w.most = 20*time.Second, 0

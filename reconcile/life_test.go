@@ -2,18 +2,14 @@ package reconcile
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 )
 
 func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		if m := w.machine(0); m.installs != 1 || m.ons != 2 {
 			t.Errorf("installed %d times with %d power-ons in all, want 1 and 2", m.installs, m.ons)
 		}
@@ -25,43 +21,9 @@ func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
 	})
 }
 
-func TestPowerIsHealedFromDiskWithoutReinstall(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.set(w.machine(0), model.PowerOff) // power cut
-		w.expect(3*time.Minute, 0, "Reserved On default/web")
-		m := w.machine(0)
-		if last := m.boots[len(m.boots)-1]; m.installs != 1 || last != "disk "+m.disk {
-			t.Errorf("installed %d times, last boot %q, want 1 and from disk", m.installs, last)
-		}
-	})
-}
-
-func TestAServerFoundRunningIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).power = model.PowerOn
-		w.start()
-		defer w.stop()
-		w.expect(time.Hour, 0, "Initial On")
-		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationDiscover: "1"}}})
-		})
-		w.expect(4*time.Minute, 0, "Initial Off")
-		w.expect(3*time.Minute, 0, "Available Off")
-		if m := w.machine(0); m.forced > 1 { // its probe was
-			t.Errorf("forced off %d times", m.forced)
-		}
-	})
-}
-
 func TestAChangedImageWaitsForReprovision(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		newImage := func(c *model.ServerClaim) { c.Spec.Image = "os:2" }
 		w.commit(func(d *model.Desired) { d.Add(claim("web", newImage)) })
 		w.expect(time.Hour, 0, "Reserved On default/web")
@@ -80,31 +42,11 @@ func TestAChangedImageWaitsForReprovision(t *testing.T) {
 	})
 }
 
-func TestAWipeThatFailsIsAnErrorUntilRetried(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.machine(0).wipeFail = true
-		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		w.expect(2*time.Minute, 0, "Error Off")
-		w.machine(0).wipeFail = false
-		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{
-				Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"},
-			}})
-		})
-		w.expect(2*time.Minute, 0, "Available Off")
-	})
-}
-
 func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		retain := &model.Server{Meta: model.Meta{Name: "bmc00-system-0"}, Spec: model.ServerSpec{ReclaimPolicy: model.ReclaimRetain}}
 		w.commit(func(d *model.Desired) { d.Add(retain) })
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Released Off default/web")
 		if w.machine(0).disk == "" {
@@ -119,81 +61,13 @@ func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
 	})
 }
 
-func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.commit(func(d *model.Desired) {
-			d.Add(fleettest.MaintenanceOf("m", 0))
-		})
-		w.expect(time.Minute, 0, "Maintenance Off default/web")
-		w.set(w.machine(0), model.PowerOn) // a technician
-		w.expect(time.Hour, 0, "Maintenance On default/web")
-		w.set(w.machine(0), model.PowerOff)
-		w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
-		w.expect(2*time.Minute, 0, "Reserved On default/web")
-		if n := w.machine(0).installs; n != 1 {
-			t.Errorf("installed %d times, want 1", n)
-		}
-	})
-}
-
-func TestTheGuardHoldsAMassReleaseUntilApproved(t *testing.T) {
-	live(t, 6, func(t *testing.T, w *loopWorld) {
-		w.expect(2*time.Minute, 5, "Available Off")
-		w.commit(func(d *model.Desired) {
-			for _, n := range []string{"a", "b", "c", "d", "e", "f"} {
-				d.Add(claim(n))
-			}
-		})
-		w.expect(2*time.Minute, 5, "Reserved On default/f")
-		w.commit(func(d *model.Desired) {
-			for _, n := range []model.ClaimName{"default/a", "default/b", "default/c", "default/d"} {
-				delete(d.Claims, n)
-			}
-		})
-		w.expect(time.Hour, 0, "Reserved On default/a")
-		holds := w.Observed().Fleet.Holds
-		if len(holds) != 1 || len(holds[0].Steps) != 4 {
-			t.Fatalf("guard holds %+v, want 4 steps", holds)
-		}
-		w.commit(func(d *model.Desired) { d.Approvals = []string{holds[0].Token} })
-		w.expect(2*time.Minute, 0, "Available Off")
-		w.expect(0, 3, "Available Off")
-		w.expect(0, 4, "Reserved On default/e")
-	})
-}
-
-func TestADeadBMCDelaysOnlyItsServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 2)
-		w.machine(0).dead = true
-		w.start()
-		defer w.stop()
-		w.expect(time.Minute, 1, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 1, "Reserved On default/web")
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
-		w.expect(7*time.Minute, 0, "Available Off")
-	})
-}
-
 func TestAnUnreachableBMCIsNotTakenForPoweredOff(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.mu.Lock()
-		w.machine(0).dead = true
-		w.mu.Unlock()
+		w.serve("web")
+		w.change(0, func(m *machine) { m.dead = true })
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Reserved On default/web")
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = false })
 		w.expect(10*time.Minute, 0, "Available Off")
 	})
 }
@@ -219,9 +93,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.start()
 		w.commit(func(d *model.Desired) { d.Add(claim("db")) })
 		w.expect(time.Hour, 1, "Reserved On default/db") // the Reserved server's BMC is silent, which is its own matter
-		w.mu.Lock()
-		w.machine(0).dead = false
-		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.dead = false })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		w.expect(0, 1, "Reserved On default/db")
 		if got := w.machine(0).ons + w.machine(1).ons - ons; got != 1 || len(w.machine(0).boots) != boots {
@@ -233,9 +105,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 
 func TestAnOperationIsDoneOncePerValue(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		cycle := func(v string) {
 			w.commit(func(d *model.Desired) {
 				d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: v}}})
@@ -284,14 +154,8 @@ func TestWhoDoesNotLeadActsNot(t *testing.T) {
 }
 
 func TestAnOverrideThatDoesNotEndIsTakenBackOnceBooted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).stubborn = true
-		w.start()
-		defer w.stop()
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+	prepared(t, 1, func(w *loopWorld) { w.machine(0).stubborn = true }, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
 		if w.machine(0).override {
 			t.Error("the server would still ask the network at its next boot")
 		}

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ingot/model"
@@ -95,17 +94,9 @@ type Options struct {
 	Metrics   *Metrics         // nil = none
 }
 
-// How many moves are begun at once, and how many of those that failed when last tried. A move
-// that takes long gives its worker to others, so that a BMC that hangs delays only its own
-// servers: the sooner, the more of them fail, for many of those that are tried first may hang, too.
-const (
-	maxWorkers     = 24
-	workerLimit    = 2 * time.Second
-	workerLimitMin = 250 * time.Millisecond
-	// moveLimit bounds one move whatever its BMC does: the inventory of a slow one
-	// takes many minutes.
-	moveLimit = 15 * time.Minute
-)
+// moveLimit bounds one move whatever its BMC does: the inventory of a slow one
+// takes many minutes.
+const moveLimit = 15 * time.Minute
 
 // Loop plans and has the moves carried out.
 type Loop struct {
@@ -113,9 +104,7 @@ type Loop struct {
 	wake    chan struct{}
 	soon    chan struct{} // something waits for the next plan
 	dirty   chan struct{} // something the status branch shows may have changed
-	workers chan struct{} // as many as are at work
-	retries chan struct{} // as many as are at work again after a failure
-	failing atomic.Int64  // servers and BMCs that failed when last tried, as of the last plan
+	workers workers
 	moves   sync.WaitGroup
 
 	urgent  chan struct{} // a decision waits for the status branch to show it
@@ -123,9 +112,8 @@ type Loop struct {
 
 	snapshots snapshots
 
-	exhausted string                            // which pools are, as of the last plan
-	addresses map[model.ServerName][]netip.Addr // as of the last plan
-	bmcs      []model.BMCName                   // of the last plan, sorted
+	networks networks        // of the last plan
+	bmcs     []model.BMCName // of the last plan, sorted
 
 	mu       sync.Mutex
 	round    uint64                                   // counts plans
@@ -161,8 +149,7 @@ func NewLoop(o Options) *Loop {
 		soon:     make(chan struct{}, 1),
 		dirty:    make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
-		workers:  make(chan struct{}, maxWorkers),
-		retries:  make(chan struct{}, maxWorkers),
+		workers:  newWorkers(),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]reading.State),
@@ -184,7 +171,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := l.Clock()
-	var pace pace
+	pace := newPace()
 	for {
 		select {
 		case <-ctx.Done():
@@ -295,7 +282,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		l.show(nil, time.Time{}, was)
 		return now.Add(time.Second), nil
 	}
-	if l.networksChanged(in) && was.since.IsZero() {
+	if l.networks.change(in) && was.since.IsZero() {
 		was.since = now
 	}
 	begun := l.Clock()
@@ -309,7 +296,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.Metrics.saw(stored.Observed)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	l.Metrics.warned(len(r.Unmatched))
-	l.failing.Store(int64(failing(in)))
+	l.workers.failing.Store(int64(failing(in)))
 	l.forgetGone(ctx, r.BMCs)
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
@@ -370,7 +357,7 @@ func (l *Loop) decide(ctx context.Context, in *world.Input, r *plan.Result) erro
 	for name, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
-			l.logTransition(in.Observed.Servers[name], m.Then)
+			logTransition(l.Log, in.Observed.Servers[name], m.Then)
 			urgent = urgent || tellsMore(in.Observed.Servers[name], m.Then)
 			claimed = claimed || m.Then.Claim.Name != ""
 		}
@@ -417,12 +404,18 @@ func intentOf(rec *model.ServerRecord) model.Intent {
 	return *rec.Intent
 }
 
-// networksChanged reports whether a pool has no more addresses, or has some again, or a server with a
-// claim has other addresses than at the last plan. The status branch shows both.
-func (l *Loop) networksChanged(in *world.Input) bool {
-	exhausted, addresses := l.exhausted, l.addresses
-	l.exhausted, l.addresses = fmt.Sprint(report.ExhaustedPools(in.Pools)), in.Addresses
-	return l.exhausted != exhausted || !maps.EqualFunc(addresses, in.Addresses, slices.Equal[[]netip.Addr])
+// networks has the facts of DHCP that the status branch shows.
+type networks struct {
+	exhausted string // the pools without a free address
+	addresses map[model.ServerName][]netip.Addr
+}
+
+// change takes the facts of a plan, and reports whether a pool became full or has free addresses again, or
+// a server with a claim has other addresses.
+func (n *networks) change(in *world.Input) bool {
+	was := *n
+	n.exhausted, n.addresses = fmt.Sprint(report.ExhaustedPools(in.Pools)), in.Addresses
+	return n.exhausted != was.exhausted || !maps.EqualFunc(was.addresses, n.addresses, slices.Equal[[]netip.Addr])
 }
 
 // leasedTo returns the addresses that DHCP leases to the servers with a claim; lookup may be nil.
@@ -575,7 +568,7 @@ func (l *Loop) Unannounced(now time.Time) time.Time {
 }
 
 // logTransition logs a change of state, for people.
-func (l *Loop) logTransition(old, rec *model.ServerRecord) {
+func logTransition(log *slog.Logger, old, rec *model.ServerRecord) {
 	if old != nil && old.Life.State == rec.Life.State {
 		return
 	}
@@ -587,6 +580,6 @@ func (l *Loop) logTransition(old, rec *model.ServerRecord) {
 	if rec.Life.State == model.StateInitial && from == model.StateDiscovery {
 		level, because = slog.LevelWarn, rec.Life.LastError
 	}
-	l.Log.Log(context.Background(), level, "server changes state", "server", rec.Name, "from", from, "to", rec.Life.State, "claim", rec.Claim.Name,
+	log.Log(context.Background(), level, "server changes state", "server", rec.Name, "from", from, "to", rec.Life.State, "claim", rec.Claim.Name,
 		"reason", rec.Life.Reason, "message", because)
 }

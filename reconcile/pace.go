@@ -1,6 +1,10 @@
 package reconcile
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // In the long run planning takes at most a quarter of a core. A busy fleet has at most one plan per
 // planEvery, for the results of all actions since the plan before. Urgent plans come sooner: after a
@@ -14,10 +18,14 @@ const (
 	maxPause   = 400 * time.Millisecond
 )
 
-// pace says how long to pause after each plan.
+// pace limits the time that planning takes.
 type pace struct {
-	spent time.Duration // of maxSavedUp; more than that = there was too much planning
-	at    time.Time     // when the last plan ended
+	budget *rate.Limiter // in nanoseconds of planning
+	at     time.Time     // when the last plan ended
+}
+
+func newPace() *pace {
+	return &pace{budget: rate.NewLimiter(rate.Limit(time.Second/planShare), int(maxSavedUp))}
 }
 
 // pause is how long to pause before the next plan: at least, and at most while nothing
@@ -31,16 +39,19 @@ func (p *pace) pause(now time.Time, took time.Duration) pause {
 		since = now.Sub(p.at)
 	}
 	p.at = now
-	p.spent = max(p.spent-since/planShare, 0) + took
-	next := pause{p.until(maxSavedUp), p.until(maxSavedUp - keptBack)}
+	saved := time.Duration(p.budget.TokensAt(now))
+	// a longer plan than a pause can make up for does not delay the next ones
+	took = min(took, saved+maxPause/planShare, maxSavedUp)
+	p.budget.ReserveN(now, int(took))
+	saved -= took
+	next := pause{until(0, saved), until(keptBack, saved)}
 	if since < 2*planEvery { // the fleet is busy
 		next.most = max(next.most, planEvery-took)
 	}
-	p.spent = min(p.spent, maxSavedUp+maxPause/planShare) // what a pause cannot make up for is let go
 	return next
 }
 
-// until is how long to pause until no more than this is spent.
-func (p *pace) until(spent time.Duration) time.Duration {
-	return min(max(p.spent-spent, 0)*planShare, maxPause)
+// until is the pause after which as much time as wanted is saved up.
+func until(wanted, saved time.Duration) time.Duration {
+	return min(max(wanted-saved, 0)*planShare, maxPause)
 }

@@ -31,7 +31,7 @@ func TestPlansInARowNeedNoPauseAfterAQuietTime(t *testing.T) {
 		"that something waits for": {plans: 7, awaited: true},
 		"that nothing waits for":   {plans: 3, awaited: false},
 	} {
-		p := &pace{}
+		p := newPace()
 		p.pause(paceBegins, time.Millisecond)
 		if pauses, _ := paced(p, paceBegins.Add(time.Minute), tc.plans, 140*time.Millisecond, tc.awaited); pauses != 0 {
 			t.Errorf("%d plans %s: paused for %s", tc.plans, name, pauses)
@@ -40,7 +40,7 @@ func TestPlansInARowNeedNoPauseAfterAQuietTime(t *testing.T) {
 }
 
 func TestAFewPlansThatSomethingWaitsForNeedNoPauseInABusyFleet(t *testing.T) {
-	p := &pace{}
+	p := newPace()
 	paced(p, paceBegins, 200, 100*time.Millisecond, false)
 	if pauses, _ := paced(p, p.at, 5, 100*time.Millisecond, true); pauses != 0 {
 		t.Errorf("paused for %s", pauses)
@@ -50,7 +50,7 @@ func TestAFewPlansThatSomethingWaitsForNeedNoPauseInABusyFleet(t *testing.T) {
 func TestPlanningWithoutAnEndTakesAQuarterOfACore(t *testing.T) {
 	for _, awaited := range []bool{true, false} {
 		for _, took := range []time.Duration{30 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
-			p := &pace{}
+			p := newPace()
 			paced(p, paceBegins, int(4*time.Second/took), took, awaited)
 			if pauses, all := paced(p, p.at, 100, took, awaited); pauses < all*70/100 || pauses > all*80/100 {
 				t.Errorf("of %s, of plans of %s each, awaited %t, %s were pauses", all, took, awaited, pauses)
@@ -60,7 +60,7 @@ func TestPlanningWithoutAnEndTakesAQuarterOfACore(t *testing.T) {
 }
 
 func TestBusyFleetHasOnePlanPerInterval(t *testing.T) {
-	p := &pace{}
+	p := newPace()
 	const plans = 50
 	if _, all := paced(p, paceBegins, plans, time.Millisecond, false); all < plans*planEvery*95/100 || all > plans*planEvery*105/100 {
 		t.Errorf("%d plans in %s", plans, all)
@@ -68,7 +68,7 @@ func TestBusyFleetHasOnePlanPerInterval(t *testing.T) {
 }
 
 func TestNoPauseIsLongerThanItsLimit(t *testing.T) {
-	p := &pace{}
+	p := newPace()
 	now := paceBegins
 	for range 20 {
 		now = now.Add(2 * time.Second)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -14,10 +13,7 @@ import (
 // A restart of a server that is off switches it on where its BMC cannot restart what is
 // off: that stands on record, and the status says so.
 func TestARestartThatBecameAPowerOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.start()
-		defer w.stop()
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))

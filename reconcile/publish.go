@@ -65,11 +65,50 @@ type Publisher struct {
 	Unlimited bool
 	Log       *slog.Logger
 
-	limiter PushLimiter
+	limiter *PushLimiter
 	stopped bool       // nothing more is decided
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
+}
+
+// publishPriority says when a publication contains decisions only.
+type publishPriority int
+
+const (
+	publishAll            publishPriority = iota
+	publishDecisionsFirst                 // where the report has a decision that waits for it
+	publishDecisions
+)
+
+// leftOut is what publications left out because it can wait.
+type leftOut struct {
+	since time.Time // zero = there is nothing
+	late  bool      // the last publication left it out once more, though its time had come
+}
+
+// priority is the priority of a publication at now. Other changes wait for an interval, however
+// many decisions follow one another. If a decision waits at its end, they wait for one more publication.
+func (l leftOut) priority(now time.Time, interval time.Duration, urgent bool) publishPriority {
+	switch due := !l.since.IsZero() && now.Sub(l.since) >= interval; {
+	case due && (l.late || !urgent):
+		return publishAll
+	case urgent:
+		return publishDecisions
+	}
+	return publishDecisionsFirst
+}
+
+// after is what is left out after a publication at now.
+func (l leftOut) after(now time.Time, interval time.Duration, hurried bool) leftOut {
+	if !hurried {
+		return leftOut{}
+	}
+	if l.since.IsZero() {
+		l.since = now
+	}
+	l.late = now.Sub(l.since) >= interval
+	return l
 }
 
 // The pauses after a failure: they grow from the shortest to the longest, which is shorter
@@ -97,6 +136,7 @@ func (p *Publisher) note(since time.Time, err error) {
 // Run publishes until ctx ends, and then once more what is not published yet. It fails
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
+	p.limiter = NewPushLimiter()
 	var story report.Story
 	var last, again time.Time // of the last commit, and when the next is published without a change
 	var out leftOut
@@ -121,7 +161,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		drain(p.Reporter.Loop.dirty)
 		urgent = drain(p.Reporter.Loop.urgent) || urgent
-		done, err := p.unhurried(ctx, &story, out.haste(now, p.Interval, urgent))
+		done, err := p.unhurried(ctx, &story, out.priority(now, p.Interval, urgent))
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
@@ -250,7 +290,7 @@ func (p *Publisher) farewell(ctx context.Context, story *report.Story) error {
 		case <-time.After(lastMoves):
 		}
 	}
-	if _, err := p.unhurried(ctx, story, hurryNever); err != nil {
+	if _, err := p.unhurried(ctx, story, publishAll); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
@@ -261,16 +301,16 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, but goes on for a while when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story, priority publishPriority) (Publication, error) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(longer, story, hurry)
+	return p.once(longer, story, priority)
 }
 
 // once publishes what is so now and returns what became of it.
-func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
+func (p *Publisher) once(ctx context.Context, story *report.Story, priority publishPriority) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
 	if r == nil {
@@ -284,7 +324,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) 
 	}
 	own := *r.Report // for its subject
 	own.Clean = p.stopped && sameRecords(&r.Input.Observed.Records, &loop.Store.Observed().Records)
-	hurries := hurry == hurryAlways || hurry == hurryForDecisions && loop.decided(r.Result)
+	hurries := priority == publishDecisions || priority == publishDecisionsFirst && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
 	done, err := p.Sink.Publish(ctx, &own)

@@ -30,7 +30,7 @@ func TestPushLimiter(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var l PushLimiter
+			l := NewPushLimiter()
 			for range test.pushes {
 				l.Pushed(start)
 			}
@@ -44,7 +44,7 @@ func TestPushLimiter(t *testing.T) {
 
 func TestPushLimiterObeysTheServer(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var l PushLimiter
+	l := NewPushLimiter()
 	l.Postpone(now, 2*time.Minute)
 	for after, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, time.Minute: time.Minute, 3 * time.Minute: 0} {
 		if got := l.Next(now.Add(after), true).Sub(now.Add(after)); got != want {
@@ -64,7 +64,7 @@ func TestPushLimiterObeysTheServer(t *testing.T) {
 func TestPushLimiterInTheLongRun(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var l PushLimiter
+	l := NewPushLimiter()
 	var made []time.Time
 	for now := start; now.Before(start.Add(time.Hour)); now = now.Add(time.Duration(random.IntN(8000)) * time.Millisecond) {
 		if l.Next(now, random.IntN(2) == 0).After(now) {

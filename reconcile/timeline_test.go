@@ -3,18 +3,13 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
 )
 
 func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).liar = true
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.machine(0).liar = true }, func(t *testing.T, w *loopWorld) {
 		stages := func() {
 			w.mu.Lock()
 			rec := w.observed.Servers["bmc00-system-0"]

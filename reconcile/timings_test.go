@@ -46,9 +46,7 @@ func TestALifeIsMeasuredOnceThoughIngotStartsAgain(t *testing.T) {
 		first := prometheus.NewRegistry()
 		w.counts = NewMetrics(first)
 		w.start()
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.serve("web")
 		want := map[string]uint64{
 			"ingot_discovery_seconds":                       1,
 			"ingot_server_state_duration_seconds Initial":   1,

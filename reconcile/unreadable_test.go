@@ -3,7 +3,6 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -13,15 +12,13 @@ import (
 // While a server is known by its name alone, any system that is seen for the first time
 // may be that server, and its claim may be served already.
 func TestWhatMayBeAnUnreadableServerIsLeftAloneUntilItIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.observed.Fleet.Unreadable = []model.UnreadableRecord{
 			{Server: "lost", Claim: "default/web", Since: time.Now(), Token: "one"},
 			{Server: "lost too", Since: time.Now(), Token: "two"},
 		}
 		w.desired.Add(claim("web"))
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		left := func(when, token string) {
 			t.Helper()
 			pass(time.Hour)

@@ -26,11 +26,7 @@ func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
 }
 
 func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 5)
-		w.slow, w.limit = 10*time.Second, 2
-		w.start()
-		defer w.stop()
+	prepared(t, 5, func(w *loopWorld) { w.slow, w.limit = 10*time.Second, 2 }, func(t *testing.T, w *loopWorld) {
 		w.expect(10*time.Minute, 4, "Available Off")
 		if w.most != 2 {
 			t.Errorf("%d servers were powered on at the same time, want 2", w.most)
@@ -106,10 +102,7 @@ func (w *loopWorld) poweredOn() (n int) {
 }
 
 func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.start()
-		defer w.stop()
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.machine(0).liar = true
 		ons := w.machine(0).ons
@@ -126,11 +119,7 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 }
 
 func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.machine(0).silent = true
-		w.start()
-		defer w.stop()
+	prepared(t, 1, func(w *loopWorld) { w.machine(0).silent = true }, func(t *testing.T, w *loopWorld) {
 		w.expect(5*time.Hour, 0, "Error Off")
 		if got := w.machine(0).ons; got != 3 {
 			t.Errorf("powered on %d times, want 3", got)
@@ -146,16 +135,14 @@ func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
 }
 
 func TestARunningServerIsAdoptedWithoutBeingTouched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.machine(0).power = model.PowerOn
 		w.desired.Add(claim("web"))
 		w.desired.Add(&model.Server{
 			Meta: model.Meta{Name: "bmc00-system-0"},
 			Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "web"}},
 		})
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		if m := w.machine(0); m.ons != 0 || m.installs != 0 {
 			t.Errorf("powered on %d times and installed %d times, want neither", m.ons, m.installs)

@@ -80,10 +80,7 @@ func TestAServerThatDescribedItsBMC(t *testing.T) {
 
 // A server that was known before by a name of its BMC's is the Server that describes it now.
 func TestABMCThatIsMovedIntoItsServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.start()
-		defer w.stop()
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
 			delete(d.BMCs, "bmc00")
@@ -131,14 +128,12 @@ func TestAServerThatIsNoneOfItsBMCsSystems(t *testing.T) {
 
 // A tenant who may define no BMCs has nothing sent to one, whatever was in force before.
 func TestATenantsBMCWithinAServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		w.tenants = model.Tenants{{Path: "t", Kinds: []model.Kind{model.KindServer, model.KindBMCSecret}}}
 		delete(w.desired.BMCs, "bmc00")
 		w.desired.BMCSecrets["s"].Tenant = "t"
 		w.desired.Add(within(0, func(s *model.Server) { s.Tenant = "t" }))
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		pass(10 * time.Minute)
 		why, read := w.bmcWhy("bmc00"), w.discoveries()
 		if why.Reason != model.ReasonAddressNotAllowed || !strings.Contains(why.Message, "below t only") || read > 0 {
@@ -150,13 +145,11 @@ func TestATenantsBMCWithinAServer(t *testing.T) {
 // A BMC within a Server that has the address of another is not spoken to, and the Server is
 // behind that one.
 func TestABMCWithinAServerAtATakenAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
+	prepared(t, 1, func(w *loopWorld) {
 		for _, name := range []string{"a", "bmc00-system-0"} {
 			w.desired.Add(within(0, func(s *model.Server) { s.Name = name }))
 		}
-		w.start()
-		defer w.stop()
+	}, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		if why := w.whyText(0); why != ": " {
 			t.Errorf("it is said: %s", why)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ingot/reconcile/internal/fleettest"
+
 	"ingot/model"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
@@ -170,11 +172,17 @@ func (w *loopWorld) why(i int) string {
 }
 
 func live(t *testing.T, servers int, test func(t *testing.T, w *loopWorld)) {
+	prepared(t, servers, func(*loopWorld) {}, test)
+}
+
+// prepared is live for a world that is changed before it starts.
+func prepared(t *testing.T, servers int, change func(w *loopWorld), test func(t *testing.T, w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newLoopWorld(t, servers)
+		change(w)
 		w.start()
+		defer w.stop()
 		test(t, w)
-		w.stop()
 	})
 }
 
@@ -206,3 +214,18 @@ func (w *loopWorld) bmcWhy(name string) proposal.Why {
 func (w *loopWorld) document(path string) string {
 	return string(w.files()[path])
 }
+
+// Short names of the most used fixtures.
+var (
+	annotated   = fleettest.Annotated
+	cardOf      = fleettest.CardOf
+	claim       = fleettest.Claim
+	conditionOf = fleettest.ConditionOf
+	drive       = fleettest.Drive
+	macs        = fleettest.MACs
+	of          = fleettest.OfTenant
+	rendered    = fleettest.Rendered
+	sdbGone     = fleettest.SDBGone
+	sdbMissing  = fleettest.SDBMissing
+	serverFile  = fleettest.ServerFile
+)

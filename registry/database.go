@@ -410,7 +410,6 @@ func (db *database) fill(ctx context.Context) error {
 	fault.Point(fault.BeforeCommit)
 	err = db.store.Replace(ctx, all)
 	fault.Point(fault.AfterCommit)
-	db.countFaults()
 	return err
 }
 
@@ -449,11 +448,6 @@ func (db *database) setDamage(damage []store.Damage) {
 		}
 	}
 	db.damage.Store(&damage)
-}
-
-// countFaults counts the damage that the store found in its leases, and logged.
-func (db *database) countFaults() {
-	db.metrics.corrupt.Add(float64(db.store.TakeFaults()))
 }
 
 // logCorrupt logs unreadable values.

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"cmp"
-	"context"
 	"maps"
 	"net/netip"
 	"slices"
@@ -41,11 +39,6 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (store.Batch,
 			valid = append(valid, l)
 		}
 	}
-	return d.observe(valid, now)
-}
-
-// observe returns the changes of the endpoint facts that follow from valid leases.
-func (d *draft) observe(valid []*model.Lease, now time.Time) (store.Batch, error) {
 	if len(valid) == 0 {
 		return nil, nil
 	}
@@ -68,82 +61,14 @@ func (d *draft) observe(valid []*model.Lease, now time.Time) (store.Batch, error
 	return e.batch, e.err
 }
 
-// maxMissed bounds the leases that healFacts reads again.
-const maxMissed = 2 * maxEndpointFacts
-
-// healFacts writes the endpoint facts that follow from leases and are missing. The embedded store makes
-// leases durable before their facts, so a crash loses facts, and so does the loss of its bbolt file.
-func (r *Leases) healFacts(ctx context.Context) error {
-	now := r.clock()
-	missed, err := r.missed(ctx, now)
-	if err != nil || len(missed) == 0 {
-		return err
-	}
-	r.log.Info("endpoint facts follow from stored leases again", "leases", len(missed))
-	return r.write(ctx, func(d *draft) (store.Batch, error) { return d.observe(missed, now) })
-}
-
-// missed returns the leases that are newer than the endpoint facts, oldest first. Only the newest lease of
-// an address on any network is valid.
-func (r *Leases) missed(ctx context.Context, now time.Time) ([]*model.Lease, error) {
-	if err := r.takeTurn(ctx); err != nil {
-		return nil, err
-	}
-	defer r.endTurn()
-	var missed []*model.Lease
-	newest := make(map[netip.Addr]time.Time)
-	err := r.each(ctx, func(l *model.Lease, err error) {
-		if err == nil && len(missed) < maxMissed && r.memory.misses(l, now) {
-			missed, newest[l.Address] = append(missed, l), time.Time{}
-		}
-	})
-	if err != nil || len(missed) == 0 {
-		return nil, err
-	}
-	err = r.each(ctx, func(l *model.Lease, err error) {
-		if at, isMissed := newest[l.Address]; err == nil && isMissed && wasLeased(l, now) && lease.LastSeen(l).After(at) {
-			newest[l.Address] = lease.LastSeen(l)
-		}
-	})
-	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lease.LastSeen(l).Before(newest[l.Address]) })
-	slices.SortFunc(missed, func(a, b *model.Lease) int {
-		return cmp.Or(lease.LastSeen(a).Compare(lease.LastSeen(b)), lease.Compare(*a, *b))
-	})
-	return missed, err
-}
-
 // isLeased reports whether a device has the address of a lease now. After the end of the lease the device
 // may still use it, so that changes nothing.
 func isLeased(l *model.Lease, now time.Time) bool {
 	return (l.MAC != "" || l.ClientID != "") && l.Bits == 0 && !l.Declined && l.Expires.After(now)
 }
 
-// wasLeased reports whether a device had the address of a lease when it last requested it.
-func wasLeased(l *model.Lease, now time.Time) bool {
-	return isLeased(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
-}
-
 // isEndpoint reports whether a valid lease makes an Endpoint: it is the first one of a BMC with a MAC address.
 func isEndpoint(l *model.Lease) bool { return l.Role == model.RoleBMC && l.MAC != "" && l.Nth == 0 }
-
-// misses reports whether a lease is newer than the endpoint facts and would have changed them.
-func (m *memory) misses(l *model.Lease, now time.Time) bool {
-	if !wasLeased(l, now) {
-		return false
-	}
-	isNewer := func(mac string) bool {
-		f := m.endpoint(mac)
-		return f == nil || lease.LastSeen(l).After(f.Since)
-	}
-	if previous := m.holder(l.Address.String()); previous != "" && previous != l.MAC {
-		return isNewer(previous) && isNewer(l.MAC)
-	}
-	if !isEndpoint(l) || !isNewer(l.MAC) {
-		return false
-	}
-	_, isNew := nextFacts(m.endpoint(l.MAC), l, now)
-	return isNew
-}
 
 // matches reports whether the endpoint facts in memory agree with a valid lease. It does not allocate.
 func (m *memory) matches(l *model.Lease) bool {

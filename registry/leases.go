@@ -48,7 +48,6 @@ func (r *Leases) Leases(ctx context.Context) ([]model.Lease, error) {
 		}
 		unusable++
 	})
-	r.countFaults()
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"ingot/model/must"
 	"ingot/registry/internal/killtest"
 	"ingot/registry/internal/redistest"
-	"ingot/registry/journal"
 	"ingot/registry/store"
 )
 
@@ -113,9 +112,7 @@ var backends = map[string]func(t *testing.T) backend{
 
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{store.FileName, journal.FileName} {
-		must.Do(t, os.Remove(filepath.Join(dir, name)))
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, store.FileName)))
 }
 
 // onEachBackend runs a test against all stores.

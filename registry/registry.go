@@ -109,13 +109,10 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 func (r *Registry) start(ctx context.Context) (err error) {
 	if r.options.RedisURL != "" {
 		_, err = r.load(ctx)
-		return err
+	} else {
+		_, err = r.tryLead(ctx)
 	}
-	if _, err = r.tryLead(ctx); err != nil {
-		return err
-	}
-	r.countFaults()
-	return r.Leases.healFacts(ctx)
+	return err
 }
 
 // Close gives up leadership and closes the store. Later calls do nothing.

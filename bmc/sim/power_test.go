@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"testing"
 
 	"ingot/model"
@@ -63,54 +62,6 @@ func TestWhatAResetDoes(t *testing.T) {
 	}
 	if got := judge("On", model.PowerOn, systemOS, true); got.refused != refusedState {
 		t.Errorf("a vendor that refuses: %+v", got)
-	}
-}
-
-func TestWhatTheFirmwareBootsFrom(t *testing.T) {
-	once := func(target string) bootOverride {
-		return bootOverride{Enabled: "Once", Target: target, Mode: "UEFI"}
-	}
-	network := []BootSource{BootFromNetwork, BootFromDisk}
-	disk := []BootSource{BootFromDisk}
-	tests := []struct {
-		name         string
-		override     bootOverride
-		ignored      bool
-		networkFirst bool
-		want         []BootSource
-	}{
-		{name: "no override", override: noOverride, want: disk},
-		{name: "PXE once", override: once("Pxe"), want: network},
-		{name: "HTTP once", override: once("UefiHttp"), want: network},
-		{name: "PXE always", override: bootOverride{Enabled: "Continuous", Target: "Pxe"}, want: network},
-		{name: "a target without being enabled", override: bootOverride{Enabled: "Disabled", Target: "Pxe"}, want: disk},
-		{name: "PXE once, ignored", override: once("Pxe"), ignored: true, want: disk},
-		{name: "network first", override: noOverride, networkFirst: true, want: network},
-		{name: "network first, disk once", override: once("Hdd"), networkFirst: true, want: disk},
-		{name: "network first, disk once, ignored", override: once("Hdd"), ignored: true, networkFirst: true, want: network},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := choice(tt.override, !tt.ignored, tt.networkFirst); !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestMemberIDsSortAsTheirMembersDo(t *testing.T) {
-	for format, want := range map[string][]string{
-		"%d":                 {"01", "12"},
-		"System.Embedded.%d": {"System.Embedded.01", "System.Embedded.12"},
-		"Self":               {"Self", "Self12"},
-	} {
-		var ids []string
-		for i := range 12 {
-			ids = append(ids, memberID(format, i, 12, 1))
-		}
-		if ids[0] != want[0] || ids[11] != want[1] || !slices.IsSorted(ids) {
-			t.Errorf("%s: %v", format, ids)
-		}
 	}
 }
 

@@ -60,7 +60,7 @@ func BenchmarkDORA(b *testing.B) {
 		wg.Go(func() { s.committer.Run(ctx) })
 		defer wg.Wait()
 		defer cancel()
-		n := s.networks[0]
+		n := service4{s.networks[0]}
 		discover, request, at := packets(b)
 		answers := make(chan struct{}, 512) // exchanges under way
 		b.ReportAllocs()
@@ -120,7 +120,7 @@ func BenchmarkSARR(b *testing.B) {
 			cfg.Subnets = []Subnet{subnet6("fd00:6::/64", "fd00:6::1:0", "fd00:6::ffff:ffff")}
 			s := testServer(b, Options{Networks: []Network{cfg}, Store: newMemory(), Registerer: prometheus.NewRegistry(), Identity: []byte("identity")})
 			s.limiter.rate = rate.Inf
-			n := s.networks[0]
+			n := service6{s.networks[0]}
 			n.sockets.current.Store(&link{name: "eth0", index: 1, v6: []netip.Prefix{netip.MustParsePrefix("fe80::1/64"), netip.MustParsePrefix("fd00:6::1/64")}})
 			ctx, cancel := context.WithCancel(context.Background())
 			var wg sync.WaitGroup

@@ -50,13 +50,13 @@ func (n *network) probes() bool {
 
 // asksFirst reports whether the link is to be asked before a is given: a client that has the address
 // already, or that was told of it, uses it itself.
-func (n *network) asksFirst(a answer4) bool {
+func (n service4) asksFirst(a answer4) bool {
 	return a.fresh && n.probes() && !a.client.IsLoopback() && n.server.table.Unasked(a.client)
 }
 
 // answerFirst answers p once it is known that nobody uses the address, and reports false if that is
 // to be done without. Nobody else waits meanwhile.
-func (n *network) answerFirst(p packet4, a answer4) bool {
+func (n service4) answerFirst(p packet4, a answer4) bool {
 	return n.server.conflicts.later(func() {
 		defer n.recoverPanic(false, p.from)
 		n.commit4(p, n.unused(p, a))
@@ -79,7 +79,7 @@ func (c *conflicts) later(answer func()) bool {
 
 // unused returns an answer to p with an address that nobody uses: a, or what p gets in its place. What is
 // in use is set aside.
-func (n *network) unused(p packet4, a answer4) answer4 {
+func (n service4) unused(p packet4, a answer4) answer4 {
 	for range maxConflicts {
 		q := n.query4(p, a.client, n.server.clock())
 		switch n.lookFor(q, n.linkTo(a.client)) {
@@ -110,7 +110,7 @@ const (
 func (n *network) lookFor(q lease.Query, on inuse.Link) use {
 	by, used := n.server.conflicts.prober.InUse(q.Wish, on)
 	// Behind a router nobody can tell whether it is the client itself that answers.
-	if !used || by != "" && by == q.MAC || by == "" && n.server.table.IsReserved(q, q.Wish) || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
+	if !used || by != "" && by == q.MAC || by == "" && n.server.table.Reserved(q) == q.Wish || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
 		n.server.table.SetAsked(q.Wish)
 		return usedByNobody
 	}
@@ -129,7 +129,7 @@ func (n *network) lookFor(q lease.Query, on inuse.Link) use {
 
 // linkTo returns the link that an address is asked for on, zero for behind a router.
 func (n *network) linkTo(addr netip.Addr) inuse.Link {
-	l := n.link()
+	l := n.sockets.link()
 	if slices.ContainsFunc(l.of(addr.Is6()), func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return n.ownLink(l)
 	}

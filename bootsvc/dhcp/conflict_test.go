@@ -33,7 +33,7 @@ func (n *neighbours) InUse(addr netip.Addr, link inuse.Link) (by string, used bo
 // firstAnswer decides about a packet as handle4 does where the link is asked first.
 func firstAnswer(t *testing.T, s *Server, data []byte) (a answer4, asked bool) {
 	t.Helper()
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	p, drop := n.accept4(data, netip.MustParseAddrPort(anyone), port4Server, t0)
 	if drop != drop4None {
 		t.Fatal(drop)
@@ -143,7 +143,7 @@ func TestADeviceThatAnswersForAllAddressesIsNotBelieved(t *testing.T) {
 func TestWhoIsAskedKeepsNobodyWaiting(t *testing.T) {
 	release := make(chan struct{})
 	s := testServer(t, Options{Prober: slow{release}, Clock: func() time.Time { return t0 }})
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	n.handle4(packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, nil), netip.MustParseAddrPort(anyone), port4Server) // returns
 	close(release)
 	s.conflicts.asking.Wait()

@@ -39,8 +39,8 @@ func TestRelaysThatDoNotExistKeepNobodyWaiting(t *testing.T) {
 		n := s.networks[0]
 		began := time.Now()
 		for i, to4, to6 := 0, addr("10.9.1.1"), addr("fe80::1:1"); i < 1000; i, to4, to6 = i+1, to4.Next(), to6.Next() {
-			n.send4(port4Server, netip.AddrPortFrom(to4, port4Server), make([]byte, 300))
-			n.send6(netip.AddrPortFrom(to6, 546), make([]byte, 300))
+			n.sockets.send4(port4Server, netip.AddrPortFrom(to4, port4Server), make([]byte, 300))
+			n.sockets.send6(netip.AddrPortFrom(to6, 546), make([]byte, 300))
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("%d answers to nobody took %s", i, took)
 				return
@@ -53,7 +53,7 @@ func TestRelaysThatDoNotExistKeepNobodyWaiting(t *testing.T) {
 			if !c.conn.Crowded() {
 				t.Errorf("%s: 1000 answers to nobody left", c.to)
 			}
-			if to := netip.MustParseAddrPort(c.to); !s.isThere(n.zoned(to.Addr())) || c.conn.Send(make([]byte, 300), nil, to) != nil {
+			if to := netip.MustParseAddrPort(c.to); !s.isThere(n.sockets.zoned(to.Addr())) || c.conn.Send(make([]byte, 300), nil, to) != nil {
 				t.Errorf("%s, who is there, is sent no answer", c.to)
 			}
 		}

@@ -199,7 +199,7 @@ func TestBootFilePaddingFits(t *testing.T) {
 
 func replyTo(t *testing.T, s *Server, data []byte, from string, port uint16) []byte {
 	t.Helper()
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	p, drop := n.accept4(data, netip.MustParseAddrPort(from), port, t0)
 	if drop != drop4None {
 		t.Fatalf("dropped: %s", drop)

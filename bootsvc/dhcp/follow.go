@@ -11,7 +11,7 @@ import (
 )
 
 // follow4 tells what became of a packet, for people who follow its card.
-func (n *network) follow4(p packet4, a answer4) {
+func (n service4) follow4(p packet4, a answer4) {
 	if n.server.told == nil || p.mac == "" {
 		return
 	}
@@ -33,7 +33,7 @@ func (n *network) follow4(p packet4, a answer4) {
 }
 
 // follow6 is follow4 for DHCPv6; why is why there is no answer.
-func (n *network) follow6(x *exchange6, d decision6, why string) {
+func (n service6) follow6(x *exchange6, d decision6, why string) {
 	if n.server.told == nil || x.mac == "" {
 		return
 	}

@@ -68,7 +68,7 @@ func TestWhatIsToldOfACard(t *testing.T) {
 	})
 	say := func(kind dhcpv4.MessageType, mac, from string, change func(*dhcpv4.DHCPv4), options map[byte]any) {
 		t.Helper()
-		s.networks[0].handle4(packetOf(t, kind, mac, change, options), netip.MustParseAddrPort(from), port4Server)
+		service4{s.networks[0]}.handle4(packetOf(t, kind, mac, change, options), netip.MustParseAddrPort(from), port4Server)
 		r.next(t)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestWhatIsToldOfACardByAProxy(t *testing.T) {
 	cfg.Mode, cfg.Subnets = ModeProxy, nil
 	s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery()}, Loaders: loaders(t), Told: r.told, Clock: func() time.Time { return t0 }})
 	for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest} {
-		s.networks[0].handle4(packetOf(t, kind, mac1, nil, firmwares["Dell, BIOS"].options), netip.MustParseAddrPort(anyone), port4Server)
+		service4{s.networks[0]}.handle4(packetOf(t, kind, mac1, nil, firmwares["Dell, BIOS"].options), netip.MustParseAddrPort(anyone), port4Server)
 		r.next(t)
 	}
 	r.want(t,

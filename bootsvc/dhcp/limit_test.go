@@ -13,7 +13,7 @@ import (
 
 func TestClientOverLimitIsNotAnswered(t *testing.T) {
 	s := testServer(t, Options{Registerer: prometheus.NewRegistry(), Clock: func() time.Time { return t0 }})
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	discover := packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, nil)
 	for range clientBurst + 7 {
 		n.handle4(discover, netip.MustParseAddrPort(anyone), port4Server)

@@ -32,6 +32,7 @@ func newNetwork(s *Server, cfg Network) *network {
 		n.Mode = ModeServer
 	}
 	n.metrics.start()
+	n.sockets = sockets{network: &n.Network, log: s.log, isThere: s.isThere, metrics: n.metrics}
 	if len(s.identity) > 0 {
 		n.duid = duid6(n.Name, s.identity)
 	}
@@ -50,7 +51,7 @@ func newNetwork(s *Server, cfg Network) *network {
 			LeaseTime: s.LeaseTime, Delegate: s.Delegate,
 		})
 	}
-	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.link().of(v6) })
+	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.sockets.link().of(v6) })
 	return n
 }
 

@@ -36,7 +36,7 @@ func TestTheWayToTheRescueScript(t *testing.T) {
 				if fw.kind == netboot.KindNone || fw.kind == netboot.KindProbe || fw.file == "" {
 					continue
 				}
-				p, _ := s.networks[0].accept4(packetOf(t, dhcpv4.MessageTypeDiscover, tc.mac, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0)
+				p, _ := service4{s.networks[0]}.accept4(packetOf(t, dhcpv4.MessageTypeDiscover, tc.mac, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0)
 				a, _, ok := s.networks[0].boot(client4(p), netip.MustParseAddr("192.0.2.2"), t0)
 				script := fw.kind == netboot.KindIPXE && a.File == "http://192.0.2.2:8082/ipxe/"
 				switch {

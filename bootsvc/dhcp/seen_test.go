@@ -60,7 +60,7 @@ func TestWhatTheLogSaysOfAPacket(t *testing.T) {
 					return a
 				},
 			}))})
-			s.networks[0].handle4(packetOf(t, tc.kind, mac1, tc.change, tc.options), netip.MustParseAddrPort(tc.from), port4Server)
+			service4{s.networks[0]}.handle4(packetOf(t, tc.kind, mac1, tc.change, tc.options), netip.MustParseAddrPort(tc.from), port4Server)
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
 			s.committer.Run(ctx) // stores what waits
@@ -74,11 +74,11 @@ func TestWhatTheLogSaysOfAPacket(t *testing.T) {
 
 func TestARenewalIsNoNewLease(t *testing.T) {
 	var said bytes.Buffer
-	n := testServer(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))}).networks[0]
+	n := service4{testServer(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))}).networks[0]}
 	s := n.server
 	leaseTo(t, s, mac1)
 	said.Reset()
-	q := n.query4(packet4{DHCPv4: &dhcpv4.DHCPv4{}, mac: mac1, link: n.link()}, addr("192.0.2.10"), t0.Add(time.Minute))
+	q := n.query4(packet4{DHCPv4: &dhcpv4.DHCPv4{}, mac: mac1, link: n.sockets.link()}, addr("192.0.2.10"), t0.Add(time.Minute))
 	l, _ := s.table.Renewal(q)
 	n.logNew(l)
 	l.Expires = time.Time{}
@@ -96,7 +96,7 @@ func TestALeaseThatIsAskedForTwiceIsNewOnce(t *testing.T) {
 	stop()
 	for range 2 {
 		data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, map[byte]any{50: addr("192.0.2.10")})
-		s.networks[0].handle4(data, netip.MustParseAddrPort(anyone), port4Server)
+		service4{s.networks[0]}.handle4(data, netip.MustParseAddrPort(anyone), port4Server)
 		s.committer.Run(ctx) // stores what waits, once
 		s.committer = lease.NewCommitter(newMemory(), s.table, nil, s.log)
 	}

@@ -235,7 +235,7 @@ func (s *Server) learnOwn() {
 	defer s.mu.Unlock()
 	own := make(map[netip.Addr]bool)
 	for _, n := range s.networks {
-		for _, p := range n.link().addresses() {
+		for _, p := range n.sockets.link().addresses() {
 			own[p.Addr()] = true
 		}
 	}

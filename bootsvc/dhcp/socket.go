@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -72,6 +73,11 @@ func (l *link) of(v6 bool) []netip.Prefix {
 
 // sockets are those of one network.
 type sockets struct {
+	network *Network
+	log     *slog.Logger
+	isThere func(netip.Addr) bool // see Options
+	metrics networkMetrics
+
 	current  atomic.Pointer[link]
 	v4       atomic.Pointer[conn]
 	v6       atomic.Pointer[conn]
@@ -85,8 +91,8 @@ type sockets struct {
 }
 
 // link returns what is known of the network's interface.
-func (n *network) link() *link {
-	if l := n.sockets.current.Load(); l != nil {
+func (s *sockets) link() *link {
+	if l := s.current.Load(); l != nil {
 		return l
 	}
 	return &link{}
@@ -103,9 +109,9 @@ func (s *Server) lookAll(each func(*network, error) error) error {
 	for _, n := range s.networks {
 		wrong := unread // then it stays as it is
 		if wrong == nil || n.Interface == "" {
-			wrong = n.look(all)
+			wrong = n.sockets.look(all)
 		}
-		n.note(wrong)
+		n.sockets.note(wrong)
 		if err := each(n, wrong); err != nil {
 			return err
 		}
@@ -113,46 +119,44 @@ func (s *Server) lookAll(each func(*network, error) error) error {
 	return nil
 }
 
-// look makes sure that n's sockets are those of its interface as it is now; all are the interfaces by name.
-func (n *network) look(all map[string]links.Link) error {
-	l, err := n.findLink(all)
-	s := &n.sockets
+// look opens the sockets of the network's interface as it is now, and closes those of a former one; all are the interfaces by name.
+func (s *sockets) look(all map[string]links.Link) error {
+	l, err := s.findLink(all)
 	if before := s.current.Load(); before != nil && (l == nil || l.index != before.index) {
 		s.close()
 	}
 	if l != nil {
 		s.current.Store(l)
-		if e := n.open(l); e != nil {
+		if e := s.open(l); e != nil {
 			err = e
 		}
 	}
 	return err
 }
 
-// note notes why n is not served, nil if it is, and logs what is new.
-func (n *network) note(wrong error) {
-	s := &n.sockets
+// note sets the reason for which the network is not served, nil if it is served, and logs a change.
+func (s *sockets) note(wrong error) {
 	s.mu.Lock()
 	before := s.reason
 	s.reason = wrong
 	s.mu.Unlock()
 	switch {
 	case wrong != nil && (before == nil || before.Error() != wrong.Error()):
-		n.server.log.Error("a network is not served", "network", n.Name, "err", wrong)
+		s.log.Error("a network is not served", "network", s.network.Name, "err", wrong)
 	case wrong == nil && before != nil:
-		n.server.log.Info("a network is served again", "network", n.Name)
+		s.log.Info("a network is served again", "network", s.network.Name)
 	}
 }
 
-// findLink returns n's interface as it is now, nil when there is none, and an
+// findLink returns the network's interface as it is now, nil when there is none, and an
 // error when it cannot be served as it should.
-func (n *network) findLink(all map[string]links.Link) (*link, error) {
-	if n.Interface == "" {
-		return listenLink(n.Listen), nil
+func (s *sockets) findLink(all map[string]links.Link) (*link, error) {
+	if s.network.Interface == "" {
+		return listenLink(s.network.Listen), nil
 	}
-	ifi, ok := all[n.Interface]
+	ifi, ok := all[s.network.Interface]
 	if !ok {
-		return nil, fmt.Errorf("%w: %s does not exist; it is waited for", errNoInterface, n.Interface)
+		return nil, fmt.Errorf("%w: %s does not exist; it is waited for", errNoInterface, s.network.Interface)
 	}
 	l := &link{name: ifi.Name, index: ifi.Index, mac: ifi.HardwareAddr}
 	for _, p := range ifi.Addresses {
@@ -164,9 +168,9 @@ func (n *network) findLink(all map[string]links.Link) (*link, error) {
 	}
 	switch {
 	case ifi.Flags&net.FlagUp == 0:
-		return l, fmt.Errorf("%w: %s is down; set it up: ip link set %[2]s up", errNoInterface, n.Interface)
-	case n.has4() && len(l.v4) == 0:
-		return l, fmt.Errorf("%w: %s has no IPv4 address, which answers come from; add one", errNoInterface, n.Interface)
+		return l, fmt.Errorf("%w: %s is down; set it up: ip link set %[2]s up", errNoInterface, s.network.Interface)
+	case s.network.has4() && len(l.v4) == 0:
+		return l, fmt.Errorf("%w: %s has no IPv4 address, which answers come from; add one", errNoInterface, s.network.Interface)
 	}
 	return l, nil
 }
@@ -185,49 +189,49 @@ func listenLink(listen string) *link {
 }
 
 // has4 reports whether n answers DHCPv4.
-func (n *network) has4() bool {
+func (n Network) has4() bool {
 	return n.Mode == ModeProxy || slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.CIDR.Addr().Is4() })
 }
 
 // has6 reports whether n answers DHCPv6.
-func (n *network) has6() bool {
+func (n Network) has6() bool {
 	return slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.CIDR.Addr().Is6() })
 }
 
-// open opens the sockets that n should have and has not.
-func (n *network) open(l *link) error {
-	if n.Interface == "" {
-		ap, _ := parseListen(n.Listen)
+// open opens the sockets that are missing.
+func (s *sockets) open(l *link) error {
+	if s.network.Interface == "" {
+		ap, _ := parseListen(s.network.Listen)
 		if ap.Addr().Is4() {
-			return n.openOne(&n.sockets.v4, l, ap, port4Server)
+			return s.openOne(&s.v4, l, ap, port4Server)
 		}
-		return n.openOne(&n.sockets.v6, l, ap, port6Server)
+		return s.openOne(&s.v6, l, ap, port6Server)
 	}
 	any4 := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
-	if n.has4() {
-		if err := n.openOne(&n.sockets.v4, l, any4(port4Server), port4Server); err != nil {
+	if s.network.has4() {
+		if err := s.openOne(&s.v4, l, any4(port4Server), port4Server); err != nil {
 			return err
 		}
 	}
-	if n.Mode == ModeProxy {
-		if err := n.openOne(&n.sockets.proxy, l, any4(portPXE), portPXE); err != nil {
+	if s.network.Mode == ModeProxy {
+		if err := s.openOne(&s.proxy, l, any4(portPXE), portPXE); err != nil {
 			return err
 		}
 	}
-	if n.has6() {
-		return n.openOne(&n.sockets.v6, l, netip.AddrPortFrom(netip.IPv6Unspecified(), port6Server), port6Server)
+	if s.network.has6() {
+		return s.openOne(&s.v6, l, netip.AddrPortFrom(netip.IPv6Unspecified(), port6Server), port6Server)
 	}
 	return nil
 }
 
 // openOne opens one socket, unless it is open.
-func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
+func (s *sockets) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
 	if at.Load() != nil {
 		return nil
 	}
 	c, err := listen(l.name, to)
 	if err != nil {
-		return listenError(err, l.name, to, n.Mode)
+		return listenError(err, l.name, to, s.network.Mode)
 	}
 	c.port, c.opened = port, time.Now()
 	if c.v6 && l.name != "" {
@@ -237,12 +241,12 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 				return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
 			}
 		}
-		c.senders = n.senders(l)
+		c.senders = s.senders(l)
 	}
 	at.Store(c)
-	n.sockets.mu.Lock()
-	n.sockets.fresh = append(n.sockets.fresh, c)
-	n.sockets.mu.Unlock()
+	s.mu.Lock()
+	s.fresh = append(s.fresh, c)
+	s.mu.Unlock()
 	return nil
 }
 
@@ -365,10 +369,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.AddrPort) {
 	defer n.recoverPanic(c.v6, from)
 	if c.v6 {
-		n.handle6(ctx, data, from)
+		service6{n}.handle6(ctx, data, from)
 		return
 	}
-	n.handle4(data, from, c.port)
+	service4{n}.handle4(data, from, c.port)
 }
 
 // recoverPanic, deferred, keeps a panic about one packet from ending the process.
@@ -380,30 +384,30 @@ func (n *network) recoverPanic(v6 bool, from netip.AddrPort) {
 }
 
 // send4 sends an answer to an address that can be reached by UDP.
-func (n *network) send4(from uint16, to netip.AddrPort, data []byte) {
-	c := n.sockets.v4.Load()
+func (s *sockets) send4(from uint16, to netip.AddrPort, data []byte) {
+	c := s.v4.Load()
 	if from == portPXE {
-		c = n.sockets.proxy.Load()
+		c = s.proxy.Load()
 	}
-	n.send(c, to, data)
+	s.send(c, to, data)
 }
 
 // send6 sends an answer from the network's DHCPv6 socket. A link-local address
 // needs no zone: the socket knows one interface only.
-func (n *network) send6(to netip.AddrPort, data []byte) { n.send(n.sockets.v6.Load(), to, data) }
+func (s *sockets) send6(to netip.AddrPort, data []byte) { s.send(s.v6.Load(), to, data) }
 
 // send sends an answer, if its socket is still there: clients ask again.
-func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
+func (s *sockets) send(c *conn, to netip.AddrPort, data []byte) {
 	if c == nil {
 		return
 	}
 	err := errNobodyThere
-	if !c.Crowded() || n.server.isThere(n.zoned(to.Addr())) {
+	if !c.Crowded() || s.isThere(s.zoned(to.Addr())) {
 		err = c.Send(data, nil, to)
 	}
 	if err != nil {
-		n.metrics.drop(family(c.v6), "not sent")
-		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
+		s.metrics.drop(family(c.v6), "not sent")
+		s.log.Debug("an answer was not sent", "network", s.network.Name, "to", to, "err", err)
 	}
 }
 
@@ -412,8 +416,8 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 var errNobodyThere = errors.New("nobody on the link answers for the address, and too many answers wait for such addresses")
 
 // zoned returns an address with the interface that a link-local one is on.
-func (n *network) zoned(a netip.Addr) netip.Addr {
-	if index := n.link().index; index > 0 && a.Is6() && a.IsLinkLocalUnicast() {
+func (s *sockets) zoned(a netip.Addr) netip.Addr {
+	if index := s.link().index; index > 0 && a.Is6() && a.IsLinkLocalUnicast() {
 		return a.WithZone(strconv.Itoa(index))
 	}
 	return a
@@ -422,19 +426,18 @@ func (n *network) zoned(a netip.Addr) netip.Addr {
 // unicast4 sends an answer to a client that does not answer ARP for its address
 // yet, in an Ethernet frame made here; by broadcast where that is not possible
 // (RFC 2131 §4.1). The frame is made in buf, if it has room.
-func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf []byte) {
-	l := n.link()
-	if frames := n.frames(l); frames != nil && len(l.mac) == 6 && src.Is4() && dst.Is4() {
+func (s *sockets) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf []byte) {
+	l := s.link()
+	if frames := s.frameSocket(l); frames != nil && len(l.mac) == 6 && src.Is4() && dst.Is4() {
 		if sendFrame(frames, frame4(buf, mac, l.mac, src, dst, data), l.index, mac) == nil {
 			return
 		}
 	}
-	n.send4(port4Server, everybody4, data)
+	s.send4(port4Server, everybody4, data)
 }
 
-// frames returns the socket for Ethernet frames, nil where there is none to be had.
-func (n *network) frames(l *link) *os.File {
-	s := &n.sockets
+// frameSocket returns the socket for Ethernet frames, nil where there is none to be had.
+func (s *sockets) frameSocket(l *link) *os.File {
 	if d := s.frames.Load(); d != nil || l.name == "" || s.noFrames.Load() {
 		return d
 	}
@@ -446,7 +449,7 @@ func (n *network) frames(l *link) *os.File {
 	d, err := openFrames(unix.SOCK_RAW)
 	if err != nil {
 		s.noFrames.Store(true)
-		n.server.log.Warn("answers are broadcast, because Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
+		s.log.Warn("answers are broadcast, because Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", s.network.Name, "err", err)
 		return nil
 	}
 	s.frames.Store(d)

@@ -13,9 +13,12 @@ import (
 	"ingot/model"
 )
 
+// service4 answers DHCPv4.
+type service4 struct{ *network }
+
 // handle4 handles one DHCPv4 packet that came to one of our ports. data is the
 // caller's again when it returns.
-func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
+func (n service4) handle4(data []byte, from netip.AddrPort, port uint16) {
 	now := n.server.clock()
 	p, drop := n.accept4(data, from, port, now)
 	if drop != drop4None {
@@ -32,7 +35,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 }
 
 // commit4 answers p once what is promised is stored.
-func (n *network) commit4(p packet4, a answer4) {
+func (n service4) commit4(p packet4, a answer4) {
 	if a.lease == nil {
 		n.answer4(p, a, nil)
 		return
@@ -44,7 +47,7 @@ func (n *network) commit4(p packet4, a answer4) {
 }
 
 // answer4 sends an answer whose lease was stored, or could not be.
-func (n *network) answer4(p packet4, a answer4, err error) {
+func (n service4) answer4(p packet4, a answer4, err error) {
 	if err != nil {
 		a = silence4("not stored")
 		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
@@ -65,7 +68,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 }
 
 // unanswered4 says why a packet is not answered.
-func (n *network) unanswered4(p packet4, from netip.AddrPort, reason string) {
+func (n service4) unanswered4(p packet4, from netip.AddrPort, reason string) {
 	n.server.log.Debug("a DHCP packet is not answered", "network", n.Name, "family", "4", "from", from, "mac", p.mac, "reason", reason)
 }
 
@@ -76,14 +79,14 @@ type buffer4 struct{ packet, frame [2048]byte }
 var buffers4 = sync.Pool{New: func() any { return new(buffer4) }}
 
 // deliver4 sends an answer to where p's sender receives it.
-func (n *network) deliver4(p packet4, a answer4) {
+func (n service4) deliver4(p packet4, a answer4) {
 	buf := buffers4.Get().(*buffer4)
 	defer buffers4.Put(buf) // what was sent is the kernel's
 	data := a.reply.append(buf.packet[:0], maxReply4(p))
 	if to := n.destination4(p, a); to.frame {
-		n.unicast4(p.ClientHWAddr, a.reply.server, to.address.Addr(), data, buf.frame[:0])
+		n.sockets.unicast4(p.ClientHWAddr, a.reply.server, to.address.Addr(), data, buf.frame[:0])
 	} else {
-		n.send4(p.port, to.address, data)
+		n.sockets.send4(p.port, to.address, data)
 	}
 }
 
@@ -97,7 +100,7 @@ type destination4 struct {
 var everybody4 = netip.AddrPortFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), port4Client)
 
 // destination4 returns where p's sender receives an answer (RFC 2131 §4.1).
-func (n *network) destination4(p packet4, a answer4) destination4 {
+func (n service4) destination4(p packet4, a answer4) destination4 {
 	client := address4(p.ClientIPAddr)
 	switch {
 	case p.relay.address.IsValid() && p.relay.fromPort:
@@ -130,7 +133,7 @@ type answer4 struct {
 func silence4(outcome string) answer4 { return answer4{outcome: outcome} }
 
 // decide4 decides about a packet, from what the table knows at now.
-func (n *network) decide4(p packet4, now time.Time) answer4 {
+func (n service4) decide4(p packet4, now time.Time) answer4 {
 	if n.Mode == ModeProxy {
 		return n.decideProxy4(p, now)
 	}
@@ -150,7 +153,7 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 }
 
 // query4 returns what p asks of the table, wishing for an address.
-func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
+func (n service4) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
 		ClientID: p.clientID(), Unproven: p.named, Port: n.portOf(p), Relay: p.seenBy(),
@@ -160,7 +163,7 @@ func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
 // its own address, because a client that renews by unicast passes by its relay; else those of our
 // own link, of which it may select one (RFC 3011).
-func (n *network) subnets4(p packet4) []*lease.Subnet {
+func (n service4) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
 			continue
@@ -197,7 +200,7 @@ func (p packet4) server4(s *lease.Subnet) netip.Addr {
 
 // discover4 offers an address (RFC 2131 §4.3.1), or leases it at once where client and
 // configuration want that (RFC 4039).
-func (n *network) discover4(p packet4, now time.Time) answer4 {
+func (n service4) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
 	q.Binding = n.RapidCommit && p.Options.Has(dhcpv4.OptionRapidCommit)
 	l, err := n.server.table.Offer(q)
@@ -216,7 +219,7 @@ func (n *network) discover4(p packet4, now time.Time) answer4 {
 }
 
 // request4 leases, confirms or renews an address (RFC 2131 §4.3.2).
-func (n *network) request4(p packet4, now time.Time) answer4 {
+func (n service4) request4(p packet4, now time.Time) answer4 {
 	wish := p.wish()
 	if !p.forUs() {
 		n.server.heard.Asked(p.mac, wish)
@@ -242,7 +245,7 @@ func (n *network) request4(p packet4, now time.Time) answer4 {
 }
 
 // nak4 tells a client that it cannot have the address that it named.
-func (n *network) nak4(p packet4, s *lease.Subnet) answer4 {
+func (n service4) nak4(p packet4, s *lease.Subnet) answer4 {
 	r := newReply4(p, dhcpv4.MessageTypeNak, p.server4(s))
 	r.nak, r.ciaddr = true, netip.Addr{}
 	if p.relay.address.IsValid() {
@@ -253,7 +256,7 @@ func (n *network) nak4(p packet4, s *lease.Subnet) answer4 {
 }
 
 // lease4 returns the answer that gives l to p's client.
-func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now time.Time) answer4 {
+func (n service4) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now time.Time) answer4 {
 	s, _ := n.leases.SubnetOf(l.Address, 0)
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
@@ -265,7 +268,7 @@ func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now 
 
 // tell4 adds what p's client is told on a subnet: how to use its address, what to boot, and what
 // is configured.
-func (n *network) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
+func (n service4) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
 	client := client4(p)
 	options := n.options4(p, s, client.Kind != netboot.KindNone)
 	a.reply.subnet(p, n.config(s), options)
@@ -275,7 +278,7 @@ func (n *network) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now t
 }
 
 // decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3).
-func (n *network) decline4(p packet4, now time.Time) answer4 {
+func (n service4) decline4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
@@ -289,7 +292,7 @@ func (n *network) decline4(p packet4, now time.Time) answer4 {
 }
 
 // release4 takes an address back (RFC 2131 §4.3.4).
-func (n *network) release4(p packet4, now time.Time) answer4 {
+func (n service4) release4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
@@ -301,7 +304,7 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 }
 
 // inform4 tells a client that has an address the rest (RFC 2131 §4.3.5).
-func (n *network) inform4(p packet4, now time.Time) answer4 {
+func (n service4) inform4(p packet4, now time.Time) answer4 {
 	client := address4(p.ClientIPAddr)
 	s, ok := n.leases.SubnetOf(client, 0)
 	if !ok {
@@ -321,7 +324,7 @@ const toldByProxy = "told"
 // answer to a client that comes back (Preboot Execution Environment 2.1, §2.2). It is silent
 // to all others, and never refuses anything: a NAK ends a boot that is none of our
 // business.
-func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
+func (n service4) decideProxy4(p packet4, now time.Time) answer4 {
 	kind := dhcpv4.MessageTypeAck
 	switch t := p.kind; {
 	case t == dhcpv4.MessageTypeRequest && p.port == port4Server:
@@ -351,7 +354,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 
 // boot4 adds the boot file that p's client is told, and reports whether there is
 // one. The ticket is noted when the answer is the last of an exchange.
-func (n *network) boot4(p packet4, client netboot.Client, a *answer4, last bool, now time.Time) bool {
+func (n service4) boot4(p packet4, client netboot.Client, a *answer4, last bool, now time.Time) bool {
 	file, site, ok := n.boot(client, a.reply.server, now)
 	a.boot = file
 	if !ok {

@@ -67,7 +67,7 @@ type said struct {
 // hear decides about a packet that comes to port 67 or 4011 of the first network.
 func hear(t testing.TB, s *Server, data []byte, from string, port uint16, show ...byte) (said, *dhcpv4.DHCPv4) {
 	t.Helper()
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	p, drop := n.accept4(data, netip.MustParseAddrPort(from), port, t0)
 	if drop != drop4None {
 		return said{Drop: string(drop)}, nil
@@ -444,7 +444,7 @@ func TestFirmware4(t *testing.T) {
 		}
 		s := testServer(t, Options{Tickets: offers, Loaders: loaders(t)})
 		t.Run(name+" is told its boot file", func(t *testing.T) {
-			p, _ := s.networks[0].accept4(
+			p, _ := service4{s.networks[0]}.accept4(
 				packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0,
 			)
 			if kind := client4(p).Kind; kind != fw.kind {
@@ -605,7 +605,7 @@ func TestWay4(t *testing.T) {
 			if tc.listen != "" {
 				cfg.Interface, cfg.Listen = "", tc.listen
 			}
-			n := testServer(t, Options{Networks: []Network{cfg}}).networks[0]
+			n := service4{testServer(t, Options{Networks: []Network{cfg}}).networks[0]}
 			options := map[byte]any{}
 			if tc.option != nil {
 				options[82] = tc.option
@@ -664,7 +664,7 @@ func FuzzHandle4(f *testing.F) {
 		cfg.RapidCommit = true
 		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
 		for _, port := range []uint16{port4Server, portPXE} {
-			n := s.networks[0]
+			n := service4{s.networks[0]}
 			p, drop := n.accept4(data, netip.MustParseAddrPort("192.0.2.77:68"), port, t0)
 			if drop != drop4None {
 				continue

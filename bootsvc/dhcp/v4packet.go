@@ -55,12 +55,12 @@ const (
 )
 
 // accept4 parses a packet, and decides whether it is looked into at all.
-func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
+func (n service4) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
 	parsed, err := parse4(data)
 	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
 		return packet4{}, drop4Malformed
 	}
-	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
+	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.sockets.link()}
 	if p.mac, p.named = clientMAC4(parsed); p.mac == "" {
 		return p, drop4Hardware
 	}
@@ -124,7 +124,7 @@ func parse4(data []byte) (*dhcpv4.DHCPv4, error) {
 
 // route4 refuses packets that are not from a link that n serves: an answer to
 // them would go to somebody who did not ask.
-func (n *network) route4(p packet4) drop4 {
+func (n service4) route4(p packet4) drop4 {
 	if p.relay.address.IsValid() {
 		if _, ok := n.leases.SubnetOf(p.relay.link, 0); !ok {
 			return drop4Relay
@@ -153,7 +153,7 @@ func (n *network) route4(p packet4) drop4 {
 // trusts4 reports whether the relay of p may send from where it does. An answer goes to the
 // address that the relay names. Where that lies in none of our subnets, as a fabric's switch has
 // it, the packet has to come from that address, unless relays name its source.
-func (n *network) trusts4(p packet4) bool {
+func (n service4) trusts4(p packet4) bool {
 	if len(n.relays) > 0 {
 		return n.trusts(p.from.Addr())
 	}
@@ -200,7 +200,7 @@ func (p packet4) seenBy() model.LeaseRelay {
 
 // portOf returns the port that p's relay says it heard its client on. Anybody who reaches us can
 // say so in a relay's name, so only those count that the configuration names.
-func (n *network) portOf(p packet4) model.RelayPort {
+func (n service4) portOf(p packet4) model.RelayPort {
 	if len(n.relays) == 0 || !n.trusts(p.from.Addr()) {
 		return model.RelayPort{}
 	}

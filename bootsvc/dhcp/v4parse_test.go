@@ -133,7 +133,7 @@ func TestInfiniBandIdentifiers(t *testing.T) {
 // What a card says of itself is no evidence, and nobody can send it a frame.
 func TestAnInfiniBandCardsLeaseGivesNoRights(t *testing.T) {
 	s := testServer(t, Options{})
-	n := s.networks[0]
+	n := service4{s.networks[0]}
 	p, drop := n.accept4(infiniBand(t, infiniBandID), netip.MustParseAddrPort(anyone), port4Server, t0)
 	if drop != drop4None {
 		t.Fatalf("dropped: %s", drop)

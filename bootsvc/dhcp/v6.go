@@ -18,9 +18,12 @@ import (
 	"ingot/model"
 )
 
+// service6 answers DHCPv6.
+type service6 struct{ *network }
+
 // handle6 answers one packet of the DHCPv6 socket: at once, or from the
 // committer's goroutine once what it promises is durable.
-func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPort) {
+func (n service6) handle6(ctx context.Context, packet []byte, from netip.AddrPort) {
 	// The answer may be made after the packet's memory was read into again.
 	x, err := n.hear6(bytes.Clone(packet), from, n.sockets.v6.Load().sender(packet, from.Addr()))
 	if err != nil {
@@ -38,7 +41,7 @@ func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPor
 }
 
 // commit6 answers x once what is promised is stored.
-func (n *network) commit6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort) {
+func (n service6) commit6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort) {
 	commitAll6(n.server.committer, d.leases, func(err error) {
 		defer n.recoverPanic(true, from) // this is the committer's goroutine
 		n.answer6(ctx, x, d, from, err)
@@ -46,7 +49,7 @@ func (n *network) commit6(ctx context.Context, x *exchange6, d decision6, from n
 }
 
 // drop6 counts a packet that is not answered.
-func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, err error) {
+func (n service6) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, err error) {
 	why, ok := errors.AsType[drop6](err)
 	if !ok {
 		why = drop6Malformed
@@ -58,8 +61,8 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 
 // hear6 reads a packet, and finds who asks and on which link; frame is the Ethernet address that
 // it came from, "" if that was not seen.
-func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exchange6, error) {
-	x := &exchange6{table: n.server.table, network: n, now: n.server.clock()}
+func (n service6) hear6(packet []byte, from netip.AddrPort, frame string) (*exchange6, error) {
+	x := &exchange6{table: n.server.table, network: n.network, now: n.server.clock()}
 	var err error
 	if x.packet6, err = parsePacket6(packet, from.Addr()); err != nil {
 		return x, err
@@ -92,7 +95,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 // place6 finds the subnets of the link that a packet comes from. A relay must name
 // a link that is configured. Without one, or by lightweight relays only (RFC
 // 6221), the client is on our own link.
-func (n *network) place6(x *exchange6, from netip.Addr) error {
+func (n service6) place6(x *exchange6, from netip.Addr) error {
 	if _, relayed := linkOf(x.relays); !relayed {
 		if x.subnets = n.leases.OnOurLink(true); !from.IsLinkLocalUnicast() && !x.onLink(from) {
 			return drop6Source // the answer would go to somebody who did not ask
@@ -117,7 +120,7 @@ func (n *network) place6(x *exchange6, from netip.Addr) error {
 
 // local6 returns our address that clients of a link reach us at: one on their
 // link, or else one that is routed.
-func (n *network) local6(x *exchange6) netip.Addr {
+func (n service6) local6(x *exchange6) netip.Addr {
 	rank := func(a netip.Addr) int {
 		switch {
 		case x.onLink(a):
@@ -127,7 +130,7 @@ func (n *network) local6(x *exchange6) netip.Addr {
 		}
 		return 2
 	}
-	addresses := n.link().v6
+	addresses := n.sockets.link().v6
 	if len(addresses) == 0 {
 		return netip.Addr{}
 	}
@@ -135,11 +138,11 @@ func (n *network) local6(x *exchange6) netip.Addr {
 }
 
 // duid6 returns the DUID that we go by on n.
-func (n *network) duid6() []byte {
+func (n service6) duid6() []byte {
 	if n.duid != nil {
 		return n.duid
 	}
-	l := n.link()
+	l := n.sockets.link()
 	if len(l.mac) > 0 || len(l.v6) == 0 {
 		return duid6(n.Name, l.mac)
 	}
@@ -147,7 +150,7 @@ func (n *network) duid6() []byte {
 }
 
 // decide6 returns the answer, and what must be durable before it is given.
-func (n *network) decide6(x *exchange6) (decision6, error) {
+func (n service6) decide6(x *exchange6) (decision6, error) {
 	boot, site, boots := n.boot6(x)
 	var d decision6
 	var err error
@@ -164,7 +167,7 @@ func (n *network) decide6(x *exchange6) (decision6, error) {
 }
 
 // boot6 returns what the client is told to boot, if it asks.
-func (n *network) boot6(x *exchange6) (netboot.Answer, netboot.Site, bool) {
+func (n service6) boot6(x *exchange6) (netboot.Answer, netboot.Site, bool) {
 	switch x.kind {
 	case dhcpv6.MessageTypeSolicit, dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeInformationRequest:
 	default:
@@ -228,7 +231,7 @@ func commitAll6(c *lease.Committer, leases []model.Lease, done func(error)) {
 
 // answer6 sends an answer, unless what it promises could not be stored: the
 // client asks again.
-func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort, err error) {
+func (n service6) answer6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort, err error) {
 	kind := cmp.Or(types6[x.kind], "other")
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
@@ -256,10 +259,10 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 var buffers6 = sync.Pool{New: func() any { return new([1024]byte) }}
 
 // reply6 sends an answer to x.
-func (n *network) reply6(x *exchange6, d decision6, from netip.AddrPort) {
+func (n service6) reply6(x *exchange6, d decision6, from netip.AddrPort) {
 	buf := buffers6.Get().(*[1024]byte)
 	defer buffers6.Put(buf) // what was sent is the kernel's
-	n.send6(x.replyTo(from), x.append(buf[:0], d))
+	n.sockets.send6(x.replyTo(from), x.append(buf[:0], d))
 }
 
 // append appends an answer to x as it is sent.

@@ -91,7 +91,7 @@ func (s *store6) setAway(err error) {
 // lab6 is a Server of one network whose interface needs no sockets.
 type lab6 struct {
 	testing.TB
-	*network
+	service6
 	store *store6
 	now   time.Time
 	noted []string
@@ -132,7 +132,7 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 		},
 		Clock: func() time.Time { return lab.now },
 	}))(t)
-	lab.network = s.networks[0]
+	lab.service6 = service6{s.networks[0]}
 	lab.sockets.current.Store(&link{
 		name: "eth0", index: 2, mac: net.HardwareAddr{2, 0, 0, 0, 0, 1},
 		v6: []netip.Prefix{netip.MustParsePrefix("fe80::1/64"), netip.MustParsePrefix("fd00::1/64")},

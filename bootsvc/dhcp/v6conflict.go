@@ -14,7 +14,7 @@ import (
 
 // unasked returns what the table was asked for the addresses of an answer of which nobody knows yet whether somebody
 // uses them. A client that renews uses its own; an address that is derived is this client's or nobody's.
-func (n *network) unasked(x *exchange6, d decision6) (all []lease.Query) {
+func (n service6) unasked(x *exchange6, d decision6) (all []lease.Query) {
 	if !n.probes() || x.kind != dhcpv6.MessageTypeSolicit && x.kind != dhcpv6.MessageTypeRequest {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (n *network) unasked(x *exchange6, d decision6) (all []lease.Query) {
 }
 
 // answerFirst6 is answerFirst for DHCPv6.
-func (n *network) answerFirst6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort) bool {
+func (n service6) answerFirst6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort) bool {
 	if len(n.unasked(x, d)) == 0 {
 		return false
 	}
@@ -51,7 +51,7 @@ func (n *network) answerFirst6(ctx context.Context, x *exchange6, d decision6, f
 
 // unused6 returns an answer to x whose addresses nobody uses: d, or what x gets in its place. What is in use is set
 // aside.
-func (n *network) unused6(x *exchange6, d decision6) (decision6, error) {
+func (n service6) unused6(x *exchange6, d decision6) (decision6, error) {
 	for range maxConflicts {
 		uses := n.usesOf(x, n.unasked(x, d))
 		switch {
@@ -75,7 +75,7 @@ func (n *network) unused6(x *exchange6, d decision6) (decision6, error) {
 }
 
 // usesOf finds out who uses addresses that the client is offered, of all at once.
-func (n *network) usesOf(x *exchange6, queries []lease.Query) []use {
+func (n service6) usesOf(x *exchange6, queries []lease.Query) []use {
 	uses := make([]use, len(queries))
 	var asking sync.WaitGroup
 	for i, q := range queries {
@@ -90,9 +90,9 @@ func (n *network) usesOf(x *exchange6, queries []lease.Query) []use {
 
 // linkOf6 returns the link that an address of x's client is asked for on, zero for behind a relay. The interface
 // need not have an address of its clients' subnet.
-func (n *network) linkOf6(x *exchange6, addr netip.Addr) inuse.Link {
+func (n service6) linkOf6(x *exchange6, addr netip.Addr) inuse.Link {
 	if !x.relay.IsValid() {
-		return n.ownLink(n.link())
+		return n.ownLink(n.sockets.link())
 	}
 	return n.linkTo(addr)
 }

@@ -239,7 +239,7 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 }
 
 // query6 returns a query about what x asks for, but for its identity associations.
-func (n *network) query6(x *exchange6) lease.Query {
+func (n service6) query6(x *exchange6) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: x.subnets, MAC: x.mac,
 		ClientID: hex.EncodeToString(x.clientID), Unproven: x.unproven, Unreserved: x.unproven, Now: x.now,
@@ -250,7 +250,7 @@ func (n *network) query6(x *exchange6) lease.Query {
 
 // portOf6 is portOf for DHCPv6: without relays in the configuration those are believed that are no
 // relays at all.
-func (n *network) portOf6(x *exchange6) model.RelayPort {
+func (n service6) portOf6(x *exchange6) model.RelayPort {
 	if len(n.relays) == 0 {
 		return model.RelayPort{}
 	}
@@ -279,7 +279,7 @@ func (x *exchange6) derived(q lease.Query) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	case q.Bits > 0:
 		return x.derivedPrefix(s)
-	case x.table.Reserves(q):
+	case x.table.Reserved(q).IsValid():
 		return netip.Addr{}, false
 	}
 	return derive(s.Derive, x.relay, cmp.Or(x.mac, duidMAC(x.clientID)))

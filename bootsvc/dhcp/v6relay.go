@@ -93,7 +93,7 @@ func parseRelay6(data []byte) (r relay6, inner []byte, err error) {
 
 // believe returns the relays of a packet from an address whose word counts: the one that sent it, if it
 // is trusted, and each that a trusted one heard by an address that is trusted.
-func (n *network) believe(relays []relay6, from netip.Addr) []relay6 {
+func (n service6) believe(relays []relay6, from netip.Addr) []relay6 {
 	for i, r := range relays {
 		if !n.trusts(from) {
 			return relays[:i]

@@ -59,14 +59,14 @@ func openSenders(index int) (*senders, error) {
 	return s, nil
 }
 
-// senders returns the senders on n's interface, nil where they cannot be had.
-func (n *network) senders(l *link) *senders {
-	s, err := openSenders(l.index)
+// senders returns the senders on the interface, nil where they cannot be had.
+func (s *sockets) senders(l *link) *senders {
+	opened, err := openSenders(l.index)
 	if err != nil {
-		n.server.log.Warn("DHCPv6 clients whose addresses are not made of their MAC addresses are not known by these, which needs CAP_NET_RAW",
-			"network", n.Name, "err", err)
+		s.log.Warn("DHCPv6 clients whose addresses are not made of their MAC addresses are not known by these, which needs CAP_NET_RAW",
+			"network", s.network.Name, "err", err)
 	}
-	return s
+	return opened
 }
 
 // clients6 lets UDP packets over IPv6 to port 547 pass that are not a relay's.

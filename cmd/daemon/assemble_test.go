@@ -43,8 +43,8 @@ func TestAFileThatMayComeLaterKeepsNothingFromStarting(t *testing.T) {
 		},
 		"git.ageKeyFile": func(o *config.Options) { o.Git.AgeKeyFile = missing },
 		"git.commitStatus.tokenFile": func(o *config.Options) {
-			o.Git.CommitStatus.Provider, o.Git.CommitStatus.URL, o.Git.CommitStatus.Project = "gitea", "https://127.0.0.1/api/v1", "infra/fleet"
-			o.Git.CommitStatus.TokenFile = missing
+			o.Git.URL = "https://127.0.0.1/infra/fleet.git"
+			o.Git.CommitStatus.Provider, o.Git.CommitStatus.TokenFile = "gitea", missing
 		},
 		"discovery.ignitionTemplateFile": func(o *config.Options) { o.Discovery.IgnitionTemplateFile = missing },
 		"discovery.macPrefixesFile":      func(o *config.Options) { o.Discovery.MACPrefixesFile = missing },

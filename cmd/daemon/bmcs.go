@@ -21,7 +21,7 @@ func (d *daemon) openBMCs() error {
 	d.pool = bmc.NewPool(bmc.Options{
 		Timeout: timeout, ReadBack: readBack,
 		RequestsPerSecond: d.opts.BMC.RequestsPerSecond, CA: ca, Networks: d.opts.BMC.Networks,
-		Permit: d.permit, Sessions: adapter.Sessions{Secrets: d.registry.Secrets}, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+		Permit: d.leader.permit, Sessions: adapter.Sessions{Secrets: d.registry.Secrets}, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return nil
 }

@@ -40,13 +40,13 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		RegistryURL: registryURL, Desired: d.desired,
 	}
 	if slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) {
-		d.boots.UnsignedLoader = d.loaders.Unsigned
+		d.boots.UnsignedLoader = d.network.loaders.Unsigned
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey.Config, Images: d.images,
-		Cache: d.cache, DiskImages: d.boots, Loaders: d.loaders, Files: d.files, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
+		Cache: d.cache, DiskImages: d.boots, Loaders: d.network.loaders, Files: d.files, AddressRules: d.clients.addressRules(), DiskBoot: d.boots.DiskBoot,
 		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue.Script, Whom: d.rescue},
-		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Told: d.followAddress, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+		Settle: func(ctx context.Context) { d.network.stages.Settle(ctx) }, Told: d.clients.followAddress, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return err
 }

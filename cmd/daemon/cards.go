@@ -12,18 +12,18 @@ import (
 
 // followAddress remembers what was asked from an address, of the card that evidence shows there: mac
 // if that was judged already. What no evidence shows to be of a card is of none.
-func (d *daemon) followAddress(client netip.Addr, mac string, e model.CardEvent) {
+func (c *clients) followAddress(client netip.Addr, mac string, e model.CardEvent) {
 	if mac == "" {
-		mac = d.addressRulesAtOnce().Card(client)
+		mac = c.addressRulesAtOnce().Card(client)
 	}
-	d.cards.Add(mac, e)
+	c.cards.Add(mac, e)
 }
 
 // followTFTP remembers the transfers of a client.
-func (d *daemon) followTFTP(client netip.Addr, events []model.CardEvent) {
-	mac := d.addressRulesAtOnce().Card(client)
+func (c *clients) followTFTP(client netip.Addr, events []model.CardEvent) {
+	mac := c.addressRulesAtOnce().Card(client)
 	for _, e := range events {
-		d.cards.Add(mac, e)
+		c.cards.Add(mac, e)
 	}
 }
 
@@ -33,7 +33,7 @@ var reports = map[string]string{
 }
 
 // followReports remembers what probes report.
-func (d *daemon) followReports(next http.Handler) http.Handler {
+func (c *clients) followReports(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		what, known := reports[path.Base(r.URL.Path)]
 		if !known {
@@ -41,16 +41,16 @@ func (d *daemon) followReports(next http.Handler) http.Handler {
 			return
 		}
 		from, _ := netip.ParseAddrPort(r.RemoteAddr)
-		start, s := d.clock(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		start, s := c.clock(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
 		next.ServeHTTP(s, r)
 		e := model.CardEvent{
 			At: start, Protocol: model.CardHTTP, Asked: what, From: from.Addr().Unmap().String(), Result: model.CardServed,
-			Seconds: d.clock().Sub(start).Seconds(), Bytes: max(r.ContentLength, 0),
+			Seconds: c.clock().Sub(start).Seconds(), Bytes: max(r.ContentLength, 0),
 		}
 		if s.code >= http.StatusBadRequest {
 			e.Result, e.Answer, e.Routine = model.CardRefused, http.StatusText(s.code), true
 		}
-		d.followAddress(from.Addr(), "", e)
+		c.followAddress(from.Addr(), "", e)
 	})
 }
 
@@ -72,7 +72,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Card implements admin.Fleet.
 func (f *fleet) Card(mac string) (report.Card, bool) {
 	d := f.daemon
-	c := report.Card{MAC: mac, Server: string(d.ownerOf(mac)), Since: f.since, Events: d.cards.Of(mac)}
+	c := report.Card{MAC: mac, Server: string(d.clients.ownerOf(mac)), Since: f.since, Events: d.clients.cards.Of(mac)}
 	if e, limited := conversation.Limited(c.Events, d.clock()); limited {
 		c.Limited = report.LimitText(e)
 	}

@@ -30,16 +30,16 @@ func following(t *testing.T) *daemon {
 		"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "10.0.0.7"}},
 		"f": {Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:0b", IP: "127.0.0.1"}},
 	}}
-	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
-	d.links.Close()
-	d.links, d.neighbours = nil, nil
+	d.clients.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
+	d.clients.links.Close()
+	d.clients.links, d.clients.neighbours = nil, nil
 	return d
 }
 
 // What a card reports stands in its timeline by its kind: the path holds the token.
 func TestReportsAreOfTheCardAtTheirAddress(t *testing.T) {
 	d := following(t)
-	h := d.followReports(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := d.clients.followReports(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/wipe") {
 			w.WriteHeader(http.StatusForbidden)
 		}
@@ -56,7 +56,7 @@ func TestReportsAreOfTheCardAtTheirAddress(t *testing.T) {
 		{Protocol: model.CardHTTP, Asked: "report", From: "10.0.0.7", Result: model.CardServed, Bytes: 2},
 		{Protocol: model.CardHTTP, Asked: "wipe result", From: "10.0.0.7", Result: model.CardRefused, Answer: "Forbidden", Bytes: 2, Routine: true},
 	}
-	if diff := cmp.Diff(want, d.cards.Of(cardMAC), cmpopts.IgnoreFields(model.CardEvent{}, "At", "Seconds")); diff != "" {
+	if diff := cmp.Diff(want, d.clients.cards.Of(cardMAC), cmpopts.IgnoreFields(model.CardEvent{}, "At", "Seconds")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -65,16 +65,16 @@ func TestReportsAreOfTheCardAtTheirAddress(t *testing.T) {
 func TestWhatIsAskedOnTheNetworkIsOfTheCardThatAsks(t *testing.T) {
 	d := following(t)
 	ended := make(chan error, 1)
-	go func() { ended <- d.tftp.Run(t.Context()) }()
+	go func() { ended <- d.network.tftp.Run(t.Context()) }()
 	t.Cleanup(func() { <-ended })
-	conn := must.Get(net.Dial("udp", d.tftp.Addr().String()))(t)
+	conn := must.Get(net.Dial("udp", d.network.tftp.Addr().String()))(t)
 	defer func() { _ = conn.Close() }()
 	_, _ = conn.Write([]byte("\x00\x01nothing\x00octet\x00"))
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if n, err := conn.Read(make([]byte, 100)); err != nil || n < 4 {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
-	for end := time.Now().Add(10 * time.Second); d.cards.Of("02:00:00:00:00:0b") == nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); d.clients.cards.Of("02:00:00:00:00:0b") == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("TFTP tells nothing")
 		}
@@ -90,7 +90,7 @@ func TestWhatIsAskedOnTheNetworkIsOfTheCardThatAsks(t *testing.T) {
 			Answer: "there is no boot loader of this name",
 		},
 	}
-	if diff := cmp.Diff(want, d.cards.Of("02:00:00:00:00:0b"), cmpopts.IgnoreFields(model.CardEvent{}, "At", "Seconds")); diff != "" {
+	if diff := cmp.Diff(want, d.clients.cards.Of("02:00:00:00:00:0b"), cmpopts.IgnoreFields(model.CardEvent{}, "At", "Seconds")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -102,7 +102,7 @@ func TestCardsAreKnownByTheirRequests(t *testing.T) {
 		t.Errorf("a card without requests: %+v, %t", c, known)
 	}
 	for range 3 {
-		d.cards.Add(cardMAC, model.CardEvent{At: d.clock(), Protocol: model.CardDHCPv4, Asked: "DISCOVER", Result: model.CardLimited, Answer: "more than 8 packets per second", Routine: true})
+		d.clients.cards.Add(cardMAC, model.CardEvent{At: d.clock(), Protocol: model.CardDHCPv4, Asked: "DISCOVER", Result: model.CardLimited, Answer: "more than 8 packets per second", Routine: true})
 	}
 	c, known := f.Card(cardMAC)
 	if !known || len(c.Events) != 1 || !strings.HasPrefix(c.Limited, "DHCPv4 more than 8 packets per second: since ") || !strings.Contains(c.Limited, " 3 times, the last at ") {

@@ -83,7 +83,7 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 	ask(d.probes, http.MethodPost, "/r/"+d.registry.TokenKey.Report(ticket).Reveal()+"/bootstate", `{"systemUUID": "`+ticket.UUID+`", "booted": true}`)
 	must.Do(t, d.registry.Boots.Note(t.Context(), ticket, model.StageScript, netip.Addr{}))
 	desired := &model.Desired{Endpoints: map[string]*model.Endpoint{"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "127.0.0.1"}}}}
-	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
+	d.clients.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
 	ask(d.bootsvc.Handler(), http.MethodGet, "/loader/nothing", "")
 
 	families := must.Get(d.metrics.Gather())(t)
@@ -102,7 +102,7 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 	if b := seen.BootStates[ticket.Server]; b != nil {
 		noted["probes"] = b.ReceivedAt
 	}
-	if events := d.cards.Of(cardMAC); len(events) > 0 {
+	if events := d.clients.cards.Of(cardMAC); len(events) > 0 {
 		noted["boot service"] = events[0].At
 	}
 	for _, part := range []string{"loop", "registry", "probes", "boot service"} {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,14 +19,10 @@ import (
 	"ingot/bootsvc"
 	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/conversation"
-	"ingot/bootsvc/dhcp"
-	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/imagecache"
-	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
-	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/adapter"
 	"ingot/cmd/daemon/addresses"
@@ -35,7 +30,6 @@ import (
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
 	"ingot/cmd/daemon/secretfiles"
-	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
 	"ingot/gitsource/forge"
 	"ingot/model"
@@ -76,49 +70,47 @@ func Run(ctx context.Context, opts config.Options, env Environment) error {
 	return d.run(ctx)
 }
 
+// core has what several parts of the daemon use.
+type core struct {
+	opts      config.Options
+	log       *slog.Logger
+	metrics   *prometheus.Registry
+	clock     func() time.Time
+	holder    model.Holder
+	listeners *listeners
+	registry  *registry.Registry
+	source    *gitsource.Source
+	status    *gitsource.StatusBranch
+	desired   func() *model.Desired // what Git asks for, with the secrets from elsewhere
+	loop      *reconcile.Loop
+}
+
 // daemon is Ingot with its parts plugged together.
 type daemon struct {
-	opts       config.Options
-	log        *slog.Logger
-	wake       <-chan os.Signal
-	metrics    *prometheus.Registry
-	listeners  *listeners
-	access     *access.Access // of the admin listener; nil = off
-	registry   *registry.Registry
-	probes     http.Handler // the endpoint that probes report to
-	source     *gitsource.Source
-	status     *gitsource.StatusBranch
-	webhook    *forge.Webhook // nil = off
-	poster     *forge.Poster  // nil = off
-	pool       *bmc.Pool
-	images     *oci.Images
-	cache      *imagecache.Cache
-	disks      *diskimage.Store
-	inUse      *adapter.Pins // what the cache must keep
-	boots      *adapter.Boots
-	bootsvc    *bootsvc.Server
-	loaders    *netboot.Loaders
-	files      *bootfiles.Folder // nil = none
-	rescue     *netboot.Rescue   // nil = nobody
-	dhcp       *dhcp.Server      // nil = off
-	tftp       *tftp.Server      // nil = off
-	prober     *inuse.Prober     // nil disables probing
-	endpoints  *addresses.Endpoints
-	heard      *netboot.Heard // by dhcp
-	cards      *conversation.Log
-	links      *neighbour.Table   // nil = they cannot be read
-	neighbours netboot.Neighbours // links, or why not
-	identity   []byte             // of this Ingot among DHCP servers, derived from its key
-	stages     *stages.Recorder
-	loop       *reconcile.Loop
-	publisher  *reconcile.Publisher
+	*core
+	leader  *leader
+	clients *clients
+	network *network
 
-	secrets *secretfiles.Folder // nil = all are in Git
-	// desired is what Git asks for, with the secrets from elsewhere.
-	desired        func() *model.Desired
+	wake      <-chan os.Signal
+	access    *access.Access // of the admin listener; nil = off
+	probes    http.Handler   // the endpoint that probes report to
+	webhook   *forge.Webhook // nil = off
+	poster    *forge.Poster  // nil = off
+	pool      *bmc.Pool
+	images    *oci.Images
+	cache     *imagecache.Cache
+	disks     *diskimage.Store
+	inUse     *adapter.Pins // what the cache must keep
+	boots     *adapter.Boots
+	bootsvc   *bootsvc.Server
+	files     *bootfiles.Folder // nil = none
+	rescue    *netboot.Rescue   // nil = off
+	publisher *reconcile.Publisher
+	reporter  *reconcile.Reporter
+
+	secrets        *secretfiles.Folder // nil = all are in Git
 	desiredChanged <-chan struct{}
-	reserving      sync.Mutex     // guards reservedFor
-	reservedFor    *model.Desired // whose reservations DHCP has
 
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
@@ -126,42 +118,24 @@ type daemon struct {
 	// machines are told apart.
 	leased chan struct{}
 
-	reporter *reconcile.Reporter
-
-	clock   func() time.Time
-	holder  model.Holder
-	name    io.Closer // shows other processes of this machine that holder is alive
-	healing func()    // ends the restoring of power before a take-over
-	begun   bool      // the source has
-
-	choices   string // what tokens are made of that choose between store and status branch
-	startCase *prometheus.GaugeVec
-	marking   sync.Mutex // one change of the store's marks at a time
-
-	mu          sync.Mutex // guards what is below
-	state       reconcile.State
-	serving     time.Time // since when machines can boot from this process
-	seenAt      time.Time // when the status branch was last seen to be ours
-	observing   bool      // another may act with a copy of the store
-	observeFrom time.Time // when it could see a commit of ours; zero = not yet
+	name io.Closer // shows other processes of this machine that holder is alive
 }
 
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts config.Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{
-		opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), clock: env.Clock,
-		ready: make(chan struct{}), leased: make(chan struct{}),
-	}
+	c := &core{opts: opts, log: env.Log, metrics: prometheus.NewRegistry(), clock: env.Clock}
+	d := newDaemon(c)
+	d.wake = env.Wake
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	if d.clock == nil {
 		d.clock = steadyClock(time.Now, sinceBoot)
 	}
-	d.heard, d.cards = netboot.NewHeard(d.clock), conversation.New(d.metrics)
-	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.desired() }}
-	d.openNeighbours()
+	d.clients.heard, d.clients.cards = netboot.NewHeard(d.clock), conversation.New(d.metrics)
+	d.clients.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.desired() }}
+	d.clients.openNeighbours()
 	d.warnAddressRules()
 	defer func() {
 		if err != nil {
@@ -199,7 +173,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.openForge(); err != nil {
 		return d, err
 	}
-	d.openLoaders()
+	d.network.openLoaders()
 	d.useFiles()
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
@@ -207,30 +181,39 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.openBMCs(); err != nil {
 		return d, err
 	}
-	rules := Policy(opts, d.loaders.UEFI())
+	rules := Policy(opts, d.network.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
 		return d, err
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Records: d.registry.Records},
-		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Lead.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt, Addresses: d.leasedAddresses,
+		Desired: d.network.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Records: d.registry.Records},
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Lead.Leading, State: d.leader.present, Pools: d.network.pools, Leased: d.network.leasedAt, Addresses: d.network.leasedAddresses,
 		Policy: rules, DigestKey: d.registry.DigestKey, Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Lead.Fence, Holder: d.holder}
 	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report, d.opts.Admin.ServerMetrics))
 	d.publisher = &reconcile.Publisher{
-		Reporter: d.reporter, Sink: sink{d}, Note: d.pushed,
+		Reporter: d.reporter, Sink: d.leader, Note: d.leader.pushed,
 		Interval: cmp.Or(opts.Tuning.StatusInterval, publishEvery), Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch could not be pushed; 0 when it can.",
 	}, d.unpublished))
-	d.startCase = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	d.leader.startCase = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ingot_start_case", Help: "1 for what this process found when it compared its store with the status branch, by case; docs/laws.md lists them.",
 	}, []string{"case"})
-	d.metrics.MustRegister(d.startCase)
-	return d, d.makeNetworks(ctx)
+	d.metrics.MustRegister(d.leader.startCase)
+	return d, d.network.makeNetworks(ctx, d.files, d.rescue)
+}
+
+// newDaemon returns a daemon without its parts.
+func newDaemon(c *core) *daemon {
+	seen := &clients{core: c}
+	return &daemon{
+		core: c, leader: &leader{core: c}, clients: seen, network: &network{core: c, clients: seen},
+		ready: make(chan struct{}), leased: make(chan struct{}),
+	}
 }
 
 // run starts all parts and stops them together.
@@ -241,8 +224,8 @@ func (d *daemon) run(ctx context.Context) error {
 	if d.secrets != nil {
 		parts.Go(func() error { return d.secrets.Run(ctx) })
 	}
-	if d.links != nil {
-		parts.Go(func() error { return d.links.Run(ctx) })
+	if d.clients.links != nil {
+		parts.Go(func() error { return d.clients.links.Run(ctx) })
 	}
 	parts.Go(func() error { return d.wakeSource(ctx) })
 	parts.Go(func() error {
@@ -261,18 +244,18 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 		return fmt.Errorf("take the lead: %w", err)
 	}
 	parts.Go(func() error { return d.registry.Run(ctx) })
-	leased := d.startDHCP(ctx, parts)
-	if err := d.takeOver(ctx); err != nil {
+	leased := d.network.startDHCP(ctx, parts)
+	if err := d.leader.takeOver(ctx); err != nil {
 		return err
 	}
 	close(d.ready)
 	parts.Go(func() error { return d.act(ctx) })
 	parts.Go(func() error { return d.rememberStatus(ctx) })
 	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
-	parts.Go(func() error { return d.stages.Run(ctx) })
+	parts.Go(func() error { return d.network.stages.Run(ctx) })
 	parts.Go(func() error { return d.warnIndistinct(ctx) })
-	if d.tftp != nil {
-		parts.Go(func() error { return d.tftp.Run(ctx) })
+	if d.network.tftp != nil {
+		parts.Go(func() error { return d.network.tftp.Run(ctx) })
 	}
 	if d.poster != nil {
 		parts.Go(func() error { return d.poster.Run(ctx) })
@@ -280,7 +263,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	select {
 	case <-leased:
 		d.awaitManifests(ctx, 10*time.Second)
-		d.servesNow()
+		d.leader.servesNow()
 		close(d.leased)
 	case <-ctx.Done():
 	}
@@ -294,11 +277,11 @@ func (d *daemon) act(ctx context.Context) error {
 		parts, acting := errgroup.WithContext(ctx)
 		parts.Go(func() error { return d.loop.Run(acting, planEvery) })
 		parts.Go(func() error { return d.publisher.Run(acting) })
-		parts.Go(func() error { return d.watch(acting) })
+		parts.Go(func() error { return d.leader.watch(acting) })
 		if err := parts.Wait(); !errors.Is(err, errMoved) {
 			return err
 		}
-		if err := d.takeOver(ctx); ctx.Err() != nil {
+		if err := d.leader.takeOver(ctx); ctx.Err() != nil {
 			return nil // it was stopped meanwhile
 		} else if err != nil {
 			return err
@@ -330,14 +313,14 @@ func (d *daemon) close() {
 	if d.listeners != nil {
 		d.listeners.close()
 	}
-	if d.links != nil {
-		d.links.Close()
+	if d.clients.links != nil {
+		d.clients.links.Close()
 	}
-	if d.dhcp != nil {
-		d.dhcp.Close()
+	if d.clients.dhcp != nil {
+		d.clients.dhcp.Close()
 	}
-	if d.tftp != nil {
-		d.tftp.Close()
+	if d.network.tftp != nil {
+		d.network.tftp.Close()
 	}
 	if d.pool != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -67,9 +67,9 @@ func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
 
 // parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {
-	p := admin.Parts{Store: d.registry.Lead, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.loadersThere}
-	if d.dhcp != nil {
-		p.NetworksServed = d.dhcp.Healthy
+	p := admin.Parts{Store: d.registry.Lead, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.network.loadersThere}
+	if d.clients.dhcp != nil {
+		p.NetworksServed = d.clients.dhcp.Healthy
 	}
 	return p
 }
@@ -81,7 +81,7 @@ func (d *daemon) recordsRead() error {
 		return nil
 	default:
 	}
-	if s := d.present(); cmp.Or(s.ObserveOnly, s.HealOnly) != "" {
+	if s := d.leader.present(); cmp.Or(s.ObserveOnly, s.HealOnly) != "" {
 		return errors.New(cmp.Or(s.ObserveOnly, s.HealOnly))
 	}
 	return errors.New("records were not read yet: waiting for the lead, or for the status branch")

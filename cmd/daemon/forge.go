@@ -19,16 +19,15 @@ func (d *daemon) openForge() (err error) {
 			return err
 		}
 	}
-	s := o.Git.CommitStatus
-	if s.Provider == "" {
+	if o.Git.CommitStatus.TokenFile == "" {
 		return nil
 	}
-	project, err := forge.NewProject(s.Provider, o.Git.URL, s.URL, s.Project)
+	project, err := o.Git.Project()
 	if err != nil {
 		return fmt.Errorf("git.commitStatus: %w", err)
 	}
 	d.poster = forge.NewPoster(forge.PosterOptions{
-		Project: project, Context: s.Context, Branch: o.Git.Branch, Target: project.Page(o.Status.Branch), TokenFile: s.TokenFile,
+		Project: project, Branch: o.Git.Branch, Target: project.Page(o.Status.Branch), TokenFile: o.Git.CommitStatus.TokenFile,
 		StateFile: filepath.Join(o.State.Dir, "commit-status.json"),
 		Verdict:   d.verdict(), Leading: d.registry.Lead.Leading, Transport: o.Git.Credentials().Transport,
 		Log: d.log, Registerer: d.metrics, Clock: d.clock,

@@ -22,7 +22,7 @@ func (d *daemon) openGit() (err error) {
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{Strict: o.Git.Strict, CrossCheck: crossCheck, StillFit: stillFit},
+		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: crossCheck, StillFit: stillFit},
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *daemon) openGit() (err error) {
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: name, AuthorEmail: email,
 		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep),
-		Watch: d.checkHead, Pushing: d.pushing, Log: d.log, Registerer: d.metrics,
+		Watch: d.leader.checkHead, Pushing: d.leader.pushing, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
@@ -68,7 +68,7 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 }
 
 // manifestsKnown reports whether Git was read, be it that there is nothing in it.
-func (d *daemon) manifestsKnown() bool { return d.desired() != nil || d.source.Nothing() }
+func (c *core) manifestsKnown() bool { return c.desired() != nil || c.source.Nothing() }
 
 // awaitManifests waits until Git was read, because the Endpoints there tell machines apart,
 // but no longer than timeout.

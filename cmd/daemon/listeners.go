@@ -100,12 +100,12 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	}
 	if l.registry != nil {
 		parts.Go(func() error {
-			return listen.Serve(ctx, l.registry, listen.EndUnreadAnswers(d.whenReady(d.followReports(d.probes))), d.log)
+			return listen.Serve(ctx, l.registry, listen.EndUnreadAnswers(d.whenReady(d.clients.followReports(d.probes))), d.log)
 		})
 	}
 	if l.metadata != nil {
 		handler := bootmetadata.NewHandler(bootmetadata.Options{
-			Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+			Machines: d.clients.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		})
 		parts.Go(func() error {
 			return listen.Serve(ctx, l.metadata, listen.EndUnreadAnswers(d.whenReady(handler)), d.log)

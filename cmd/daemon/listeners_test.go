@@ -20,6 +20,7 @@ import (
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource/forge"
 	"ingot/model/must"
+	"ingot/registry"
 )
 
 func loopbackOptions() config.Options {
@@ -69,10 +70,10 @@ func TestAnAdminListenerThatOthersReachNeedsSomebodyWhoMayLook(t *testing.T) {
 		"a name that stands for another, users": {at: everywhere, admin: config.Admin{Listen: "metal01:8080", Users: users}},
 		"metrics alone":                         {at: everywhere, admin: config.Admin{Listen: ":8080", OpenMetrics: true}, fails: true},
 	} {
-		d := &daemon{
+		d := newDaemon(&core{
 			opts: config.Options{Admin: tc.admin}, listeners: &listeners{admin: at{tc.at}}, log: slog.New(slog.DiscardHandler),
 			metrics: prometheus.NewRegistry(), clock: time.Now,
-		}
+		})
 		err := d.openAccess()
 		if want := "admin.listen: " + config.Unguarded(tc.admin.Listen); tc.fails && (err == nil || err.Error() != want) || !tc.fails && err != nil {
 			t.Errorf("%s: got %v", name, err)
@@ -100,7 +101,7 @@ func TestAListenerWithoutAnAddressIsOff(t *testing.T) {
 
 func TestMachinesAreServedOnceTheLeasesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &daemon{ready: make(chan struct{}), leased: make(chan struct{})}
+		d := newDaemon(&core{})
 		close(d.ready) // no machine is served for that alone
 		time.AfterFunc(12*time.Second, func() { close(d.leased) })
 		began, rec := time.Now(), httptest.NewRecorder()
@@ -136,10 +137,10 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &daemon{
-					listeners: &listeners{}, leased: make(chan struct{}), metrics: prometheus.NewRegistry(), clock: time.Now,
-					log: slog.New(slog.DiscardHandler), probes: http.NotFoundHandler(),
-				}
+				d := newDaemon(&core{
+					listeners: &listeners{}, metrics: prometheus.NewRegistry(), clock: time.Now, log: slog.New(slog.DiscardHandler), registry: &registry.Registry{Records: &registry.Records{}},
+				})
+				d.probes = http.NotFoundHandler()
 				close(d.leased)
 				var err error
 				if d.webhook, err = forge.NewWebhook(forge.WebhookOptions{SecretFile: secrets, Log: d.log}); err != nil {

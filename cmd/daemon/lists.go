@@ -38,26 +38,26 @@ func (k *kept[R]) get(now time.Time, read func() []R) []R {
 // Leases implements admin.Fleet.
 func (f *fleet) Leases() []report.LeaseRow {
 	d := f.daemon
-	if d.dhcp == nil {
+	if d.clients.dhcp == nil {
 		return nil
 	}
 	now := d.clock()
 	return f.leases.get(now, func() []report.LeaseRow {
-		leases, _ := d.dhcp.Leases(maxLeaseRows)
-		return report.LeaseRows(leases, d.ownerOf, now)
+		leases, _ := d.clients.dhcp.Leases(maxLeaseRows)
+		return report.LeaseRows(leases, d.clients.ownerOf, now)
 	})
 }
 
 // ownerOf returns which server has a MAC address, "" for none.
-func (d *daemon) ownerOf(mac string) model.ServerName {
-	holder, _ := d.registry.Boots.Find(mac)
+func (c *clients) ownerOf(mac string) model.ServerName {
+	holder, _ := c.registry.Boots.Find(mac)
 	return holder.Server
 }
 
 // Pools implements admin.Fleet.
 func (f *fleet) Pools() []report.PoolRow {
 	d := f.daemon
-	return f.pools.get(d.clock(), func() []report.PoolRow { return report.PoolRows(d.pools()) })
+	return f.pools.get(d.clock(), func() []report.PoolRow { return report.PoolRows(d.network.pools()) })
 }
 
 // Images implements admin.Fleet.

@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/netboot"
@@ -16,32 +18,47 @@ import (
 	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/metadata"
 	"ingot/cmd/daemon/stages"
+	"ingot/model"
 )
 
+// network serves addresses and boot loaders.
+type network struct {
+	*core
+	clients  *clients
+	tftp     *tftp.Server  // nil = off
+	prober   *inuse.Prober // nil disables probing
+	loaders  *netboot.Loaders
+	stages   *stages.Recorder
+	identity []byte // of this Ingot among DHCP servers, derived from its key
+
+	reserving   sync.Mutex     // guards reservedFor
+	reservedFor *model.Desired // whose reservations DHCP has
+}
+
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
-func (d *daemon) makeNetworks(ctx context.Context) (err error) {
-	o := &d.opts
-	d.stages = stages.NewRecorder(d.registry.Boots, d.log)
+func (n *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, rescue *netboot.Rescue) (err error) {
+	o := &n.opts
+	n.stages = stages.NewRecorder(n.registry.Boots, n.log)
 	if len(o.DHCP) > 0 {
-		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry.Leases, Identity: d.identity, Tickets: d.registry.Boots, Loaders: d.loaders, Rescue: d.rescue,
-			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
-			IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
+		n.clients.dhcp, err = dhcp.New(dhcp.Options{
+			Networks: o.DHCP, Store: n.registry.Leases, Identity: n.identity, Tickets: n.registry.Boots, Loaders: n.loaders, Rescue: rescue,
+			Site: n.site, Note: n.stages.SawDHCP, InVain: n.noteRefused, Keep: n.reserved, PoolsChanged: n.loop.Wake, Heard: n.clients.heard, Told: n.clients.cards.Add,
+			IsThere: n.clients.isThere, Log: n.log, Registerer: n.metrics, Clock: n.clock, Prober: n.openProber(),
 		})
 		if err != nil {
 			return err
 		}
-		if err = d.dhcp.Listen(ctx); err != nil {
+		if err = n.clients.dhcp.Listen(ctx); err != nil {
 			return err
 		}
 	}
 	if o.TFTP.Listen != "" {
-		d.tftp, err = tftp.New(tftp.Options{
-			Loaders: tftpFiles{d.loaders, d.files}, Seen: d.sawTFTP,
-			Told: d.followTFTP, IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+		n.tftp, err = tftp.New(tftp.Options{
+			Loaders: tftpFiles{n.loaders, files}, Seen: n.sawTFTP,
+			Told: n.clients.followTFTP, IsThere: n.clients.isThere, Log: n.log, Registerer: n.metrics, Clock: n.clock,
 		})
 		if err == nil {
-			err = d.tftp.Listen(ctx, o.TFTP.Listen)
+			err = n.tftp.Listen(ctx, o.TFTP.Listen)
 		}
 		if err != nil {
 			return fmt.Errorf("tftp.listen: %w", err)
@@ -51,43 +68,43 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 }
 
 // openProber returns who asks whether somebody uses an address, nil where that is not possible.
-func (d *daemon) openProber() dhcp.Prober {
+func (n *network) openProber() dhcp.Prober {
 	p, err := inuse.Open()
 	if err != nil {
-		d.log.Warn("addresses are offered without checking whether they are in use: that check needs CAP_NET_RAW", "err", err)
+		n.log.Warn("addresses are offered without checking whether they are in use: that check needs CAP_NET_RAW", "err", err)
 		return nil
 	}
-	d.prober = p
+	n.prober = p
 	return p
 }
 
 // openLoaders opens the boot loaders, and warns of those that machines may ask for and that
 // are missing.
-func (d *daemon) openLoaders() {
-	o := &d.opts
-	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
+func (n *network) openLoaders() {
+	o := &n.opts
+	n.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
 	choice := netboot.LoaderChoice{
-		Default: make(map[string]netboot.LoaderKind), Of: (&addresses.Loaders{Desired: d.desired}).Kind, Log: d.log,
+		Default: make(map[string]netboot.LoaderKind), Of: (&addresses.Loaders{Desired: n.desired}).Kind, Log: n.log,
 	}
 	for platform, kind := range o.Boot.Loaders {
 		choice.Default[platform] = netboot.LoaderKind(kind)
 	}
-	d.loaders.Choose(choice)
+	n.loaders.Choose(choice)
 	if !o.ServesLoaders() {
 		return
 	}
-	for _, missing := range d.loaders.Missing(o.Boot.Architectures) {
-		d.log.Warn("a boot loader is missing", "reason", missing)
+	for _, missing := range n.loaders.Missing(o.Boot.Architectures) {
+		n.log.Warn("a boot loader is missing", "reason", missing)
 	}
 }
 
 // loadersThere returns nil, or which boot loaders are missing, which keeps nothing but the
 // machines that need them from booting.
-func (d *daemon) loadersThere() error {
-	if !d.opts.ServesLoaders() {
+func (n *network) loadersThere() error {
+	if !n.opts.ServesLoaders() {
 		return nil
 	}
-	if missing := d.loaders.Missing(d.opts.Boot.Architectures); len(missing) > 0 {
+	if missing := n.loaders.Missing(n.opts.Boot.Architectures); len(missing) > 0 {
 		return admin.Remark(strings.Join(missing, "; "))
 	}
 	return nil
@@ -95,17 +112,17 @@ func (d *daemon) loadersThere() error {
 
 // site returns where machines on a network reach the boot service: at local, this machine's
 // address there, unless the configuration says otherwise.
-func (d *daemon) site(network string, local netip.Addr) netboot.Site {
-	s := netboot.Site{HTTP: d.opts.Boot.URL}
-	for _, n := range d.opts.DHCP {
-		if n.Name == network && n.BootURL != "" {
-			s.HTTP = n.BootURL
+func (n *network) site(network string, local netip.Addr) netboot.Site {
+	s := netboot.Site{HTTP: n.opts.Boot.URL}
+	for _, at := range n.opts.DHCP {
+		if at.Name == network && at.BootURL != "" {
+			s.HTTP = at.BootURL
 		}
 	}
 	if unreachable(s.HTTP, local) {
 		s.HTTP = ""
 	}
-	if tcp, ok := addrOf(d.listeners.boot).(*net.TCPAddr); ok && s.HTTP == "" {
+	if tcp, ok := addrOf(n.listeners.boot).(*net.TCPAddr); ok && s.HTTP == "" {
 		at := netip.AddrPortFrom(local, uint16(tcp.Port))
 		if ip, ok := netip.AddrFromSlice(tcp.IP); ok && !ip.IsUnspecified() {
 			at = netip.AddrPortFrom(ip.Unmap(), uint16(tcp.Port))
@@ -113,9 +130,9 @@ func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 		s.HTTP = "http://" + at.String()
 	}
 	s.HTTP = strings.TrimRight(s.HTTP, "/")
-	if d.opts.TFTP.Listen != "" {
+	if n.opts.TFTP.Listen != "" {
 		s.TFTP = local
-		if at, err := netip.ParseAddrPort(d.opts.TFTP.Listen); err == nil && !at.Addr().IsUnspecified() {
+		if at, err := netip.ParseAddrPort(n.opts.TFTP.Listen); err == nil && !at.Addr().IsUnspecified() {
 			s.TFTP = at.Addr()
 		}
 	}
@@ -135,19 +152,19 @@ func unreachable(base string, local netip.Addr) bool {
 
 // sawTFTP notes that a client was sent a boot loader. All others wait for it meanwhile, and
 // whose client that is anybody can forge.
-func (d *daemon) sawTFTP(client netip.Addr, name string) {
-	if !d.loaders.Reserves(name) {
+func (n *network) sawTFTP(client netip.Addr, name string) {
+	if !n.loaders.Reserves(name) {
 		return
 	}
-	if holder, ok := d.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
-		d.stages.SawTFTP(holder.Ticket, client)
+	if holder, ok := n.clients.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
+		n.stages.SawTFTP(holder.Ticket, client)
 	}
 }
 
 // boundServers are the servers that the metadata service serves.
-func (d *daemon) boundServers() *metadata.Servers {
+func (c *clients) boundServers() *metadata.Servers {
 	return &metadata.Servers{
-		Desired: d.desired, Observed: d.registry.Observed, Holder: d.addressRules().At,
-		TrustProbes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
+		Desired: c.desired, Observed: c.registry.Observed, Holder: c.addressRules().At,
+		TrustProbes: c.opts.AddressRule() != netboot.BindMachine && !c.opts.LeasesToServers(),
 	}
 }

@@ -61,10 +61,10 @@ func TestWhereMachinesReachTheBootService(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &daemon{listeners: &listeners{boot: fixed{at: tc.listener}}}
+			d := newDaemon(&core{listeners: &listeners{boot: fixed{at: tc.listener}}})
 			d.opts.Boot.URL, d.opts.TFTP.Listen = tc.url, tc.tftp
 			d.opts.DHCP = []dhcp.Network{{Name: "n1", BootURL: tc.networkURL}}
-			if got := d.site("n1", tc.local); got != tc.want {
+			if got := d.network.site("n1", tc.local); got != tc.want {
 				t.Errorf("told %+v, want %+v", got, tc.want)
 			}
 		})

@@ -6,14 +6,13 @@ import (
 
 	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/admin/page"
-	"ingot/gitsource/forge"
 	"ingot/model"
 	"ingot/reconcile/report"
 )
 
 // page returns the web page of what a fleet shows.
 func (d *daemon) page(f *fleet, index *admin.Index) http.Handler {
-	web, err := forge.NewWeb(d.opts.Git.URL, d.opts.Git.WebURL, d.opts.Git.WebStyle)
+	web, err := d.opts.Git.Web()
 	if err != nil {
 		d.log.Warn("the web page has no links to the Git host", "err", err) // the configuration was checked
 	}

@@ -15,7 +15,7 @@ import (
 func Policy(o config.Options, loaders []string) policy.Options {
 	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
-	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
+	p.PlaintextSecrets = o.Git.AllowPlaintextSecrets
 	p.PowerOffGrace, p.CleanupMode = o.BMC.PowerOffGrace, o.Cleanup.Mode
 	p.DiscoveryImage, p.DiscoveryTimeout = o.Discovery.Image, o.Discovery.Timeout
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window

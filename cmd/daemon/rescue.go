@@ -30,7 +30,7 @@ func rescueOf(d *daemon) *netboot.Rescue {
 func (d *daemon) serversKnown() bool {
 	select {
 	case <-d.leased:
-		s := d.present()
+		s := d.leader.present()
 		return d.manifestsKnown() && cmp.Or(s.ObserveOnly, s.HealOnly) == ""
 	default:
 		return false

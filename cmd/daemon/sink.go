@@ -11,19 +11,16 @@ import (
 	"ingot/reconcile"
 )
 
-// sink is the status branch as reconcile knows it.
-type sink struct{ *daemon }
-
 // Publish implements reconcile.Sink.
-func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
-	marks, own := s.registry.Observed().Marks, *r
-	own.Mark.Line, own.Mark.Deployment, own.Mark.Process, own.Continues = marks.Line, marks.Deployment, s.holder.ID, marks.Continues
-	p, err := s.status.Publish(ctx, &own)
+func (l *leader) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
+	marks, own := l.registry.Observed().Marks, *r
+	own.Mark.Line, own.Mark.Deployment, own.Mark.Process, own.Continues = marks.Line, marks.Deployment, l.holder.ID, marks.Continues
+	p, err := l.status.Publish(ctx, &own)
 	switch {
 	case errors.Is(err, errMoved):
 		return reconcile.Publication{}, err
 	case errors.Is(err, reconcile.ErrFenced):
-		s.registry.Lead.End() // before the next request to a BMC
+		l.registry.Lead.End() // before the next request to a BMC
 		return reconcile.Publication{}, err
 	case err != nil:
 		if gitsource.Refused(err) {
@@ -34,9 +31,9 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 		}
 		return reconcile.Publication{}, err
 	}
-	s.seen()
+	l.seen()
 	if p.Foreign != nil {
-		s.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
+		l.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
 	}
 	done := reconcile.Publication{Head: p.Commit, Mark: p.Mark, Committed: p.New, Incomplete: p.Bare}
 	for path := range p.Skipped {

@@ -23,8 +23,8 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 		return fmt.Errorf("redis.sealKeyFile: %w", err)
 	}
 	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
-	d.identity = identity[:]
-	d.choices = string(append([]byte("choice of store or status branch\x00"), key...))
+	d.network.identity = identity[:]
+	d.leader.choices = string(append([]byte("choice of store or status branch\x00"), key...))
 	if d.opts.Redis.HasPassword() {
 		d.log.Warn("redis.url contains a password, which anybody who reads the configuration learns: put it into a file and set redis.passwordFile")
 	}
@@ -46,7 +46,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 		Registry: d.registry.Boots, Tokens: d.registry.TokenKey,
 		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
-			v := reportRules(d.addressRules(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
+			v := reportRules(d.clients.addressRules(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
 			return v.By, v.Refusal, v.Told
 		},
 	})

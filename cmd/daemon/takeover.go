@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
@@ -24,27 +27,45 @@ import (
 // acts for the same repository.
 var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 
+// leader decides whether this process acts, and with which decisions: those of the status branch and of
+// the store. It notes in the store what the branch shows.
+type leader struct {
+	*core
+	choices   string // key of the tokens that choose between store and status branch
+	startCase *prometheus.GaugeVec
+	marking   sync.Mutex // one change of the store's marks at a time
+	healing   func()     // ends the restoring of power before a take-over
+	begun     bool       // the source has
+
+	mu          sync.Mutex // guards the fields below
+	state       reconcile.State
+	serving     time.Time // since when machines can boot from this process
+	seenAt      time.Time // when the status branch was last seen to be ours
+	observing   bool      // another may act with a copy of the store
+	observeFrom time.Time // when it could see a commit of ours; zero = not yet
+}
+
 // takeOver makes this process the one that acts, with the decisions that count: those of the
 // status branch, and the later ones of the store. Nothing is done to any machine
 // before. It waits for as long as the status branch cannot be read.
-func (d *daemon) takeOver(ctx context.Context) error {
-	s, err := d.compared(ctx)
+func (l *leader) takeOver(ctx context.Context) error {
+	s, err := l.compared(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.untilStored(ctx, func() error { return d.registry.RaiseFence(ctx, s.head.Fence) }); err != nil {
+	if err := l.untilStored(ctx, func() error { return l.registry.RaiseFence(ctx, s.head.Fence) }); err != nil {
 		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", s.head.Fence, err)
 	}
-	before := d.registry.Observed().Fleet.Applied
-	if err := d.adopt(ctx, s); err != nil {
+	before := l.registry.Observed().Fleet.Applied
+	if err := l.adopt(ctx, s); err != nil {
 		return err
 	}
-	if d.begun && d.registry.Observed().Fleet.Applied != before {
+	if l.begun && l.registry.Observed().Fleet.Applied != before {
 		return errors.New("the status branch knows another revision than the one that this process has applied: start it again")
 	}
-	d.begin()
-	d.sighted()
-	d.setState(reconcile.State{LongGap: s.longGap(d.clock())})
+	l.begin()
+	l.sighted()
+	l.setState(reconcile.State{LongGap: s.longGap(l.clock())})
 	return nil
 }
 
@@ -60,15 +81,15 @@ type start struct {
 
 // compared reads the status branch and decides where the decisions are. Where that is up to a person
 // it waits for the choice.
-func (d *daemon) compared(ctx context.Context) (start, error) {
+func (l *leader) compared(ctx context.Context) (start, error) {
 	for {
-		s, err := d.look(ctx)
+		s, err := l.look(ctx)
 		if err != nil {
 			return s, err
 		}
-		d.log.Log(ctx, s.level(), "store and status branch were compared", "case", string(s.verdict.Case), "from", string(s.verdict.From),
+		l.log.Log(ctx, s.level(), "store and status branch were compared", "case", string(s.verdict.Case), "from", string(s.verdict.From),
 			"store", s.store.Base.Sequence, "head", s.head.Sequence, "process", s.head.Process)
-		d.startCase.WithLabelValues(string(s.verdict.Case)).Set(1)
+		l.startCase.WithLabelValues(string(s.verdict.Case)).Set(1)
 		switch {
 		case s.verdict.Refuse:
 			return s, fmt.Errorf("%w: the one on host %s wrote the status branch last, and may be running. Stop it, or give both the same Redis; "+
@@ -76,29 +97,29 @@ func (d *daemon) compared(ctx context.Context) (start, error) {
 		case !s.verdict.Choose:
 			return s, nil
 		}
-		if chosen, err := d.choose(ctx, s); err != nil || chosen.chosen {
+		if chosen, err := l.choose(ctx, s); err != nil || chosen.chosen {
 			return chosen, err
 		}
-		d.startCase.Reset()
+		l.startCase.Reset()
 	}
 }
 
 // look reads the branch and judges it.
-func (d *daemon) look(ctx context.Context) (s start, err error) {
-	snapshot, err := d.readBranch(ctx)
+func (l *leader) look(ctx context.Context) (s start, err error) {
+	snapshot, err := l.readBranch(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.branch = d.branchRecords(snapshot)
+	s.branch = l.branchRecords(snapshot)
 	s.head.BranchHead = snapshot.Newest
 	s.head.Intact = s.head.Intact && len(s.branch.Unreadable) == 0
-	observed := d.registry.Observed()
+	observed := l.registry.Observed()
 	marks := observed.Marks
-	s.store = truth.Store{Marks: marks, Last: observed.Sequence, Whole: len(d.registry.Damage()) == 0 && !marks.Ended}
+	s.store = truth.Store{Marks: marks, Last: observed.Sequence, Whole: len(l.registry.Damage()) == 0 && !marks.Ended}
 	s.same = s.head.Kind == model.HeadOurs && s.head.Deployment == marks.Deployment
-	shared := s.same && d.opts.Redis.URL != "" // one of those that share it leads, and that is this one
-	s.head.MayLive = s.head.Kind == model.HeadOurs && !shared && holder.MayLive(s.head.Writer, d.holder, s.same)
-	s.verdict = truth.Compare(s.store, s.head, d.opts.TakeOver != "" && d.opts.TakeOver == s.head.Process)
+	shared := s.same && l.opts.Redis.URL != "" // one of those that share it leads, and that is this one
+	s.head.MayLive = s.head.Kind == model.HeadOurs && !shared && holder.MayLive(s.head.Writer, l.holder, s.same)
+	s.verdict = truth.Compare(s.store, s.head, l.opts.TakeOver != "" && l.opts.TakeOver == s.head.Process)
 	return s, nil
 }
 
@@ -159,9 +180,9 @@ func (s start) observes(shared bool) bool {
 
 // choose waits until a commit chooses between store and status branch. If they have changed
 // meanwhile there is another choice.
-func (d *daemon) choose(ctx context.Context, s start) (start, error) {
+func (l *leader) choose(ctx context.Context, s start) (start, error) {
 	token := func(from truth.From) string {
-		return proposal.Token(d.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), proposal.TokenLength)
+		return proposal.Token(l.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), proposal.TokenLength)
 	}
 	store, head := token(truth.FromStore), token(truth.FromHead)
 	var choices []string
@@ -173,12 +194,12 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 	}
 	text := fmt.Sprintf("it is not certain what was decided last (%s), so a commit has to choose what counts for the whole fleet, by the last line of its message: %s",
 		s.verdict.Case, strings.Join(choices, ", or "))
-	d.log.Error("nothing is done until a person chooses", "why", text)
-	defer d.stopHealing()
-	d.restorePower(ctx, text, s.verdict.Case != truth.AnotherFleet)
-	for sleep(ctx, min(time.Second, d.opts.Git.Interval)) == nil {
-		approvals := d.source.Offered()
-		if desired := d.desired(); desired != nil { // the source has begun before
+	l.log.Error("nothing is done until a person chooses", "why", text)
+	defer l.stopHealing()
+	l.restorePower(ctx, text, s.verdict.Case != truth.AnotherFleet)
+	for sleep(ctx, min(time.Second, l.opts.Git.Interval)) == nil {
+		approvals := l.source.Offered()
+		if desired := l.desired(); desired != nil { // the source has begun before
 			approvals = append(slices.Clip(approvals), desired.Approvals...)
 		}
 		for _, approved := range approvals {
@@ -190,7 +211,7 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 			default:
 				continue
 			}
-			again, err := d.look(ctx)
+			again, err := l.look(ctx)
 			if err != nil || again.head.Mark != s.head.Mark || again.verdict.Case != s.verdict.Case {
 				return again, err
 			}
@@ -202,16 +223,16 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 }
 
 // adopt writes the records that count into the store, and the marks with which they do.
-func (d *daemon) adopt(ctx context.Context, s start) error {
-	observed := d.registry.Observed()
+func (l *leader) adopt(ctx context.Context, s start) error {
+	observed := l.registry.Observed()
 	a := truth.Adopt(s.verdict, &observed.Records, &s.branch.Records)
-	if unread := d.unreadable(s, observed); len(unread) > 0 {
+	if unread := l.unreadable(s, observed); len(unread) > 0 {
 		if a.Records == nil {
 			a.Records = &model.Records{Fleet: observed.Fleet}
 		}
 		a.Records.Fleet.Unreadable = append(slices.Clip(a.Records.Fleet.Unreadable), unread...)
 	}
-	a.Records = s.withWindow(a.Records, observed.Fleet, d.clock())
+	a.Records = s.withWindow(a.Records, observed.Fleet, l.clock())
 	marks := s.store.Marks
 	marks.Continues = truth.Continues(marks, s.head.BranchHead)
 	if s.verdict.From == truth.FromHead || s.verdict.Case == truth.HalfPushed || s.verdict.Fill {
@@ -224,26 +245,26 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 	case s.head.Line != "":
 		marks.Line = s.head.Line
 	}
-	marks.Line, marks.Ended, marks.Alive = orNew(marks.Line), false, d.clock()
-	if s.observes(d.opts.Redis.URL != "") {
-		d.observe()
-		if wait := marks.Opened.Add(d.lookInterval()).Sub(d.clock()); wait > 0 { // two copies must not end each other all the time
-			if err := sleep(ctx, min(wait, d.lookInterval())); err != nil {
+	marks.Line, marks.Ended, marks.Alive = orNew(marks.Line), false, l.clock()
+	if s.observes(l.opts.Redis.URL != "") {
+		l.observe()
+		if wait := marks.Opened.Add(l.lookInterval()).Sub(l.clock()); wait > 0 { // two copies must not end each other all the time
+			if err := sleep(ctx, min(wait, l.lookInterval())); err != nil {
 				return err
 			}
 		}
 	}
-	return d.untilStored(ctx, func() error { return d.registry.Adopt(ctx, a.Records, a.Only, marks, s.head.Sequence) })
+	return l.untilStored(ctx, func() error { return l.registry.Adopt(ctx, a.Records, a.Only, marks, s.head.Sequence) })
 }
 
 // untilStored tries to write to the store until that succeeds, or this process does not lead.
-func (d *daemon) untilStored(ctx context.Context, write func() error) error {
+func (l *leader) untilStored(ctx context.Context, write func() error) error {
 	for {
 		err := write()
 		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, registry.ErrLeadershipLost) {
 			return err
 		}
-		d.log.Error("nothing is done yet", "err", err)
+		l.log.Error("nothing is done yet", "err", err)
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
@@ -252,10 +273,10 @@ func (d *daemon) untilStored(ctx context.Context, write func() error) error {
 
 // unreadable are the servers that are known by their name alone: no copy of their record that
 // counts can be read.
-func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
+func (l *leader) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
 	note := func(name model.ServerName) {
 		all = append(all, model.UnreadableRecord{
-			Server: name, Claim: s.branch.Serves[name], Since: d.clock(), Token: proposal.Token(d.choices, fmt.Sprint("unreadable ", name, s.head.Mark), proposal.TokenLength),
+			Server: name, Claim: s.branch.Serves[name], Since: l.clock(), Token: proposal.Token(l.choices, fmt.Sprint("unreadable ", name, s.head.Mark), proposal.TokenLength),
 		})
 	}
 	if s.verdict.From == truth.FromHead {
@@ -266,7 +287,7 @@ func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableR
 		}
 		return all
 	}
-	for _, damage := range d.registry.Damage() {
+	for _, damage := range l.registry.Damage() {
 		name := model.ServerName(damage.Name)
 		if damage.Bucket == string(store.BucketServer) && name != "" && o.Servers[name] == nil && s.branch.Servers[name] == nil {
 			note(name)
@@ -277,18 +298,18 @@ func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableR
 
 // readBranch reads the status branch, and tries again until it can be read: without it
 // it is unknown whether the store has the newest decisions.
-func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
+func (l *leader) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		snapshot, err := d.status.Read(ctx)
+		snapshot, err := l.status.Read(ctx)
 		if err == nil || ctx.Err() != nil {
-			d.stopHealing()
+			l.stopHealing()
 			return snapshot, ctx.Err()
 		}
 		why := fmt.Sprintf("the status branch cannot be read, so it is not known whether the store is up to date: %v", err)
-		d.log.Error("nothing is done yet", "err", err)
-		d.restorePower(ctx, why, d.opts.Power.RestoreWithoutBranch)
+		l.log.Error("nothing is done yet", "err", err)
+		l.restorePower(ctx, why, l.opts.Power.RestoreWithoutBranch)
 		if err := sleep(ctx, pause); err != nil {
-			d.stopHealing()
+			l.stopHealing()
 			return snapshot, err
 		}
 	}
@@ -299,35 +320,35 @@ const restoreWithin = 24 * time.Hour
 
 // restorePower powers bound servers on again, from their disks and by the store alone, while it is
 // not known what was decided last.
-func (d *daemon) restorePower(ctx context.Context, why string, may bool) {
-	alive := d.registry.Observed().Marks.Alive
-	if !may || alive.IsZero() || d.clock().Sub(alive) > restoreWithin {
-		d.setState(reconcile.State{ObserveOnly: why})
+func (l *leader) restorePower(ctx context.Context, why string, may bool) {
+	alive := l.registry.Observed().Marks.Alive
+	if !may || alive.IsZero() || l.clock().Sub(alive) > restoreWithin {
+		l.setState(reconcile.State{ObserveOnly: why})
 		return
 	}
-	d.setState(reconcile.State{HealOnly: why})
-	if d.healing != nil {
+	l.setState(reconcile.State{HealOnly: why})
+	if l.healing != nil {
 		return
 	}
-	d.begin()
-	d.registry.KeepSequence(true)
+	l.begin()
+	l.registry.KeepSequence(true)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := d.loop.Run(ctx, planEvery); err != nil {
-			d.log.Error("power is not restored", "err", err)
+		if err := l.loop.Run(ctx, planEvery); err != nil {
+			l.log.Error("power is not restored", "err", err)
 		}
 	}()
-	d.healing = func() { cancel(); <-done }
+	l.healing = func() { cancel(); <-done }
 }
 
 // stopHealing ends what restorePower began, and waits for it.
-func (d *daemon) stopHealing() {
-	if d.healing != nil {
-		d.healing()
-		d.registry.KeepSequence(false)
-		d.healing = nil
+func (l *leader) stopHealing() {
+	if l.healing != nil {
+		l.healing()
+		l.registry.KeepSequence(false)
+		l.healing = nil
 	}
 }
 
@@ -343,25 +364,25 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // branchRecords decodes the status branch. A file that is wrong is logged, and concerns its
 // own object only.
-func (d *daemon) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords {
+func (l *leader) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords {
 	if !snapshot.Exists || snapshot.Newest.Kind != model.HeadOurs {
 		return report.BranchRecords{Records: model.NewObserved().Records}
 	}
 	branch, problems := report.ReadBranch(snapshot.Files)
 	for _, p := range problems {
-		d.log.Error("file of the status branch cannot be used", "err", p)
+		l.log.Error("file of the status branch cannot be used", "err", p)
 	}
 	for path, err := range snapshot.Skipped {
-		d.log.Error("file of the status branch cannot be read", "path", path, "err", err)
+		l.log.Error("file of the status branch cannot be read", "path", path, "err", err)
 		branch.Unreadable = append(branch.Unreadable, path)
 	}
 	return branch
 }
 
 // begin gives the source the revision that was applied last and what depends on it, once.
-func (d *daemon) begin() {
-	if !d.begun {
-		d.begun = true
-		d.source.Begin(gitsource.BeginningOf(d.registry.Observed()))
+func (l *leader) begin() {
+	if !l.begun {
+		l.begun = true
+		l.source.Begin(gitsource.BeginningOf(l.registry.Observed()))
 	}
 }

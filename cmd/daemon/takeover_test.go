@@ -13,7 +13,7 @@ import (
 )
 
 func TestATakeOverWaitsForTheStore(t *testing.T) {
-	d := &daemon{log: slog.New(slog.DiscardHandler)}
+	d := newDaemon(&core{log: slog.New(slog.DiscardHandler)})
 	for name, answers := range map[string][]error{
 		"it comes back":         {errors.New("WRONGPASS"), nil},
 		"another process leads": {store.ErrFenced},
@@ -21,7 +21,7 @@ func TestATakeOverWaitsForTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tries int
-			err := d.untilStored(t.Context(), func() error { tries++; return answers[tries-1] })
+			err := d.leader.untilStored(t.Context(), func() error { tries++; return answers[tries-1] })
 			if want := answers[len(answers)-1]; !errors.Is(err, want) || tries != len(answers) {
 				t.Errorf("got %v after %d attempts, want %v after %d", err, tries, want, len(answers))
 			}

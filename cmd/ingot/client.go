@@ -172,7 +172,7 @@ func refusal(req *http.Request, resp *http.Response) error {
 		return errors.New(words)
 	case ours && code == http.StatusNotFound && strings.Contains(words, report.ErrUnknownObject.Error()):
 		return unknownObject(words)
-	case ours && (code == http.StatusForbidden || code == http.StatusTooManyRequests):
+	case ours && (code == http.StatusForbidden || code == http.StatusServiceUnavailable):
 		return fmt.Errorf("%s refuses: %s", req.URL, words)
 	case code == http.StatusBadRequest && strings.Contains(words, "HTTPS server"):
 		return fmt.Errorf("%s speaks TLS: write the address as https://%[1]s", req.URL.Host)

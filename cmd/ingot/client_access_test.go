@@ -25,7 +25,7 @@ func guardedServer(t *testing.T) (address, ca string) {
 		case name == "moved":
 			http.Redirect(w, r, "https://other.example/", http.StatusFound)
 		case name == "locked":
-			http.Error(w, "too many wrong passwords from this address", http.StatusTooManyRequests)
+			http.Error(w, "too many passwords are being checked", http.StatusServiceUnavailable)
 		case name != "anna" || password != "hunter2":
 			http.Error(w, "a user and a password are needed", http.StatusUnauthorized)
 		default:
@@ -83,9 +83,9 @@ func TestADaemonWithUsersIsAskedWithAPassword(t *testing.T) {
 			args: []string{"--address", address, "--ca-file", ca, "--username", "moved", "--password-file", right},
 			want: address + "/api/v1/fleet answered 302 Found; is it the admin listener of an Ingot daemon?",
 		},
-		"too many wrong passwords": {
+		"too many passwords": {
 			args: []string{"--address", address, "--ca-file", ca, "--username", "locked", "--password-file", right},
-			want: address + "/api/v1/fleet refuses: too many wrong passwords from this address",
+			want: address + "/api/v1/fleet refuses: too many passwords are being checked",
 		},
 		"a user without a password": {
 			args: []string{"--address", address, "--username", "anna"},

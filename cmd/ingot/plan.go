@@ -108,7 +108,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	}
 	now := time.Now()
 	in.merge.Beginning, in.merge.LastGood, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), in.fleet.Document.LastGood, now
-	in.merge.Tenants, in.merge.Strict, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.Strict, in.policy.PlaintextSecrets
+	in.merge.Tenants, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.PlaintextSecrets
 	merged, err := in.clone.Merge(in.merge)
 	if err != nil {
 		return nil, p.missing(err, in)

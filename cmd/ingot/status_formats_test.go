@@ -55,7 +55,6 @@ a.yaml: wrong
     guardWindow: ""
     maxDisruptions: 0
     maxPowerDisruptions: 0
-    strict: false
   problems:
   - file: a.yaml
     message: wrong

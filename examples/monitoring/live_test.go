@@ -165,7 +165,8 @@ func (w *world) startAll() {
   url: %[1]s/other.git
   interval: 1s
   auth: {caFile: %[2]s}
-  commitStatus: {provider: github, url: "http://127.0.0.1:1", project: a/b, tokenFile: %[3]s}
+  webURL: https://github.com/a/b
+  commitStatus: {provider: github, url: "http://127.0.0.1:1", tokenFile: %[3]s}
 state: {dir: %[1]s/state}
 secretFiles: %[1]s/secrets
 admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true, serverMetrics: true}

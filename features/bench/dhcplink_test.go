@@ -7,12 +7,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 func need(b *testing.B, tools ...rig.Tool) {
@@ -48,7 +52,7 @@ func newLink(b *testing.B) *link {
 	b.Helper()
 	n := links.Add(1)
 	l := &link{
-		TB: b, dir: b.TempDir(),
+		TB: b, dir: diskDir(b),
 		server: fmt.Sprintf("ingot-bench-%d-%d-server", os.Getpid(), n),
 		client: fmt.Sprintf("ingot-bench-%d-%d-client", os.Getpid(), n),
 	}
@@ -67,6 +71,54 @@ func newLink(b *testing.B) *link {
 		return l.isUp(l.server, serverDevice) && l.isUp(l.client, clientDevice)
 	})
 	return l
+}
+
+// diskDir returns a folder on a disk: on a tmpfs, as a temporary folder may be, nothing waits for the disk.
+func diskDir(b *testing.B) string {
+	b.Helper()
+	dir := must.Get(os.MkdirTemp("/var/tmp", "ingot-bench"))(b)
+	b.Cleanup(func() { must.Do(b, os.RemoveAll(dir)) })
+	var on unix.Statfs_t
+	must.Do(b, unix.Statfs(dir, &on))
+	if on.Type == unix.TMPFS_MAGIC {
+		b.Skip("NOT MEASURED: /var/tmp is not on a disk")
+	}
+	return dir
+}
+
+// syncing returns a yardstick for the disk: the 99th percentile of the time for two short writes, each of which waits
+// for the disk, while do runs. A commit of the store waits as often.
+func (l *link) syncing(do func()) time.Duration {
+	l.Helper()
+	f := must.Get(os.Create(filepath.Join(l.dir, "syncs")))(l)
+	defer f.Close()
+	done := make(chan struct{})
+	var took []time.Duration
+	var measuring sync.WaitGroup
+	measuring.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			began := time.Now()
+			for at := range int64(2) {
+				_, err := f.WriteAt(make([]byte, 4096), 4096*at)
+				if err := errors.Join(err, unix.Fdatasync(int(f.Fd()))); err != nil {
+					l.Error(err)
+					return
+				}
+			}
+			took = append(took, time.Since(began))
+		}
+	})
+	do()
+	close(done)
+	measuring.Wait()
+	return percentile(took, 99)
 }
 
 func (l *link) plug(namespace, device, v4, v6 string) {
@@ -93,7 +145,7 @@ func (l *link) must(program string, args ...string) {
 
 // priority is that of all that is measured, and of what measures it: on a machine
 // that has other work, too, the figures are less of that.
-const priority = "-10"
+const priority = "-20"
 
 func command(namespace string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", namespace, "nice", "-n", priority}, args...)...)

@@ -12,29 +12,26 @@ import (
 
 // load is what clients made of a server at one rate.
 type load struct {
-	rate      int     // exchanges begun a second, as asked for
-	completed float64 // exchanges a second that came to their end
-	drops     float64 // the share of requests without an answer, of either half
-	cpu       time.Duration
-	leases    int
-	first     time.Duration // 99th percentile of the delay of OFFER, or ADVERTISE
-	second    time.Duration // of ACK, or REPLY
+	drops  float64 // the share of requests without an answer, of either half
+	cpu    time.Duration
+	leases int
+	first  time.Duration // 99th percentile of the delay of OFFER, or ADVERTISE
+	second time.Duration // of ACK, or REPLY
+	middle time.Duration // median of the delay of the first
 }
 
 func (l load) perLease() time.Duration { return l.cpu / time.Duration(max(1, l.leases)) }
 
-func (l load) sustained() bool { return l.drops <= maxDrops && l.leases > 0 }
-
-// exchange has perfdhcp begin rate exchanges a second, of four packets each, for a
-// while. For DHCPv6 it is a relay's clients: what comes from one network card on the link is
-// one client to Ingot, whatever DUIDs it shows, and is held to the limit of one.
-func (s *dhcpServer) exchange(family string, rate int, while time.Duration) load {
+// exchange starts goalRate exchanges per second with perfdhcp, for clients that are counted up from a base. For DHCPv6
+// they are behind a relay: all that comes from one network card on the link is one client to Ingot, with the rate limit of
+// one.
+func (s *dhcpServer) exchange(family string, base []string) load {
 	s.link.Helper()
-	args := []string{
-		"perfdhcp", "-" + family, "-l", clientDevice, "-r", strconv.Itoa(rate),
-		"-R", strconv.Itoa(dhcpClients), "-p", strconv.Itoa(int(while / time.Second)),
+	args := append([]string{
+		"perfdhcp", "-" + family, "-l", clientDevice, "-r", strconv.Itoa(goalRate),
+		"-R", strconv.Itoa(dhcpClients), "-p", strconv.Itoa(int(roundFor / time.Second)),
 		"-W", strconv.Itoa(int(answerWait / time.Microsecond)), "-x", "t",
-	}
+	}, base...)
 	if family == "6" {
 		args = append(args, "-A", "1")
 	}
@@ -48,7 +45,7 @@ func (s *dhcpServer) exchange(family string, rate int, while time.Duration) load
 	if err != nil {
 		s.link.Fatalf("perfdhcp: %v:\n%.1000s%s", err, out, &problems)
 	}
-	l.rate, l.cpu, l.completed = rate, cpu, float64(l.leases)/while.Seconds()
+	l.cpu = cpu
 	return l
 }
 
@@ -82,7 +79,7 @@ func readPerfdhcp(report []byte) (load, error) {
 		l.drops = max(l.drops, 1-received[i]/max(1, sent[i]))
 	}
 	if len(delays) == 2 {
-		l.first, l.second = percentile(delays[0], 99), percentile(delays[1], 99)
+		l.first, l.second, l.middle = percentile(delays[0], 99), percentile(delays[1], 99), percentile(delays[0], 50)
 	}
 	return l, nil
 }

@@ -1,11 +1,15 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/user"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,16 +21,19 @@ type dhcpServer struct {
 	name    string
 	link    *link
 	process int
-	helpers []int // processes that work for it, such as Redis
+	clients int             // groups of clients that have asked
+	fleet   *gitserver.Repo // that Ingot reads
 }
 
 func (s *dhcpServer) cpu() time.Duration {
 	s.link.Helper()
-	used := processCPU(s.link, s.process)
-	for _, pid := range s.helpers {
-		used += processCPU(s.link, pid)
-	}
-	return used
+	return processCPU(s.link, s.process)
+}
+
+// nextClients returns the arguments of perfdhcp for clients that have not asked before.
+func (s *dhcpServer) nextClients() []string {
+	s.clients++
+	return []string{"-b", fmt.Sprintf("mac=00:0c:01:%02x:00:00", s.clients), "-b", fmt.Sprintf("duid=00030001000c01%02x0000", s.clients)}
 }
 
 // The pools have room for each of dhcpClients; that of DHCPv6 for all of each run, as
@@ -45,19 +52,48 @@ const (
 func ingotDHCP(b *testing.B, program string) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
-	return &dhcpServer{name: "Ingot", link: l, process: l.ingot(b, program)}
+	process, fleet := l.ingot(b, program)
+	return &dhcpServer{name: "Ingot", link: l, process: process, fleet: fleet}
 }
 
-func ingotRedisDHCP(b *testing.B, program string) *dhcpServer {
-	b.Helper()
-	l := newLink(b)
-	redis := l.serve("Ready to accept connections", nil, "redis-server", "--bind", "127.0.0.1", "--port", "6379", "--dir", l.dir,
-		"--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction")
-	ingot := l.ingot(b, program, "INGOT_REDIS_URL=redis://127.0.0.1:6379/0")
-	return &dhcpServer{name: "Ingot, Redis", link: l, process: ingot, helpers: []int{redis.Process.Pid}}
+// saveDocuments commits claims that no server fits, in groups. Ingot saves a document for each. Done reports whether
+// all were committed, and then waits until they are on the status branch.
+func (s *dhcpServer) saveDocuments() (done func() bool) {
+	s.link.Helper()
+	var committing sync.WaitGroup
+	s.link.Cleanup(committing.Wait)
+	var isCommitted atomic.Bool
+	committing.Go(func() {
+		defer isCommitted.Store(true)
+		tick := time.NewTicker(saveEvery)
+		defer tick.Stop()
+		for from := 0; from < savedDocuments; from += saveGroup {
+			files := make(map[string]string, saveGroup)
+			for i := from; i < from+saveGroup; i++ {
+				files[changeClaimPath(i)] = changeClaim(i, 0)
+			}
+			_, err := s.fleet.Commit(files, "claim servers")
+			if err := errors.Join(err, syscall.Kill(s.process, syscall.SIGHUP)); err != nil {
+				s.link.Error(err)
+				return
+			}
+			<-tick.C
+		}
+	})
+	return func() bool {
+		s.link.Helper()
+		if isCommitted.Load() {
+			s.link.await("all documents are published", "", func() bool {
+				files, err := s.fleet.ReadBranch("status")
+				documents := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(path string) bool { return !strings.HasPrefix(path, "serverclaims/") })
+				return err == nil && len(documents) >= savedDocuments
+			})
+		}
+		return isCommitted.Load()
+	}
 }
 
-func (l *link) ingot(b *testing.B, program string, settings ...string) (pid int) {
+func (l *link) ingot(b *testing.B, program string) (pid int, fleet *gitserver.Repo) {
 	l.Helper()
 	repository, err := gitserver.New(b.TempDir(), "fleet")
 	if err == nil {
@@ -75,16 +111,13 @@ dhcp:
 - name: bench
   interface: %[5]s
   role: host
-  probe: false
   subnets:
   - {cidr: 10.9.0.0/16, ranges: [%[6]s-%[7]s], gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
   - {cidr: "fd09::/64", ranges: ["%[8]s-%[9]s"], dns: ["%[11]s"], leaseTime: %[10]ds}
 `, repository.URL(), filepath.Join(l.dir, "state"), l.dir, serverAddress, serverDevice,
 		dhcpFirst, dhcpLast, dhcpFirst6, dhcpLast6, dhcpValidity, serverAddress6))
-	return l.serve(`msg="DHCP answers"`, settings, program, "run", "--config", config).Process.Pid
+	return l.serve(`msg="DHCP answers"`, nil, program, "run", "--config", config).Process.Pid, repository
 }
-
-const keaSynced = "Kea on PostgreSQL"
 
 // keaDHCP serves one family with Kea as its makers measure it: leases in a file
 // that is appended to and left to the system to write, a thread for each core, and
@@ -93,45 +126,6 @@ func keaDHCP(b *testing.B, family string) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
 	return &dhcpServer{name: "Kea", link: l, process: l.kea(family, fmt.Sprintf(`{"type": "memfile", "name": %q}`, filepath.Join(l.dir, "leases")))}
-}
-
-// keaSyncedDHCP serves IPv4 with Kea whose leases are in PostgreSQL, and so on disk when it
-// answers, as Ingot's are; nil where there is no PostgreSQL. Its CPU time is that of Kea
-// alone.
-func keaSyncedDHCP(b *testing.B) *dhcpServer {
-	b.Helper()
-	l := newLink(b)
-	socket, why := l.postgres("/usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql")
-	if why != "" {
-		b.Logf("WITHOUT Kea on PostgreSQL: %s", why)
-		return nil
-	}
-	pid := l.kea("4", fmt.Sprintf(`{"type": "postgresql", "name": "postgres", "host": %q, "user": "postgres"}`, socket))
-	return &dhcpServer{name: keaSynced, link: l, process: pid}
-}
-
-func (l *link) postgres(script string) (dir, why string) {
-	l.Helper()
-	owner, err := user.Lookup("postgres")
-	if err != nil {
-		return "", err.Error()
-	}
-	for _, program := range []string{"initdb", "postgres", "psql"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", err.Error() + " (package postgresql; its programs have to be in PATH)"
-		}
-	}
-	if dir, err = os.MkdirTemp("", "ingot-bench-postgres"); err != nil { // where its user may look
-		l.Fatal(err)
-	}
-	l.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l.must("chown", owner.Uid, dir)
-	as := []string{"setpriv", "--reuid", owner.Uid, "--regid", owner.Gid, "--clear-groups"}
-	data := filepath.Join(dir, "data")
-	l.must(as[0], append(as[1:], "initdb", "-D", data, "-A", "trust", "-U", "postgres")...)
-	l.serve("ready to accept connections", nil, append(as, "postgres", "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+dir)...)
-	l.must("psql", "-h", dir, "-U", "postgres", "-q", "-v", "ON_ERROR_STOP=1", "-f", script)
-	return dir, ""
 }
 
 func (l *link) kea(family, database string) (pid int) {
@@ -156,15 +150,4 @@ func (l *link) kea(family, database string) (pid int) {
 		]}}`, family, serverDevice, database, dhcpValidity, subnet, identity))
 	environment := []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}
 	return l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config).Process.Pid
-}
-
-// dnsmasqDHCP serves IPv4 with dnsmasq.
-func dnsmasqDHCP(b *testing.B) *dhcpServer {
-	b.Helper()
-	l := newLink(b)
-	dnsmasq := l.serve("DHCP, IP range", nil, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--pid-file=", "--user=root",
-		"--port=0", "--interface="+serverDevice, "--log-facility=-", "--quiet-dhcp", "--dhcp-authoritative", "--no-ping",
-		"--dhcp-leasefile="+filepath.Join(l.dir, "leases"), fmt.Sprintf("--dhcp-lease-max=%d", dhcpClients+1000),
-		fmt.Sprintf("--dhcp-range=%s,%s,255.255.0.0,%d", dhcpFirst, dhcpLast, dhcpValidity))
-	return &dhcpServer{name: "dnsmasq", link: l, process: dnsmasq.Process.Pid}
 }

@@ -80,7 +80,7 @@ func refusalOf(kind string, res *http.Response, text string, now time.Time) *ref
 		r.outcome, r.text = outcomeUnauthorized, "the token of git.commitStatus.tokenFile may not post commit statuses"
 	case code == http.StatusNotFound:
 		r.outcome, r.text = outcomeNotFound, "the forge knows no such project or commit, or does not show it to the token; "+
-			"look at git.commitStatus.project and url"
+			"look at git.url and git.commitStatus.url"
 	case code >= 300 && code < 400:
 		r.text = "the forge is elsewhere, at " + placeOf(res.Header.Get("Location")) +
 			", where the token is not sent; look at git.commitStatus.url"

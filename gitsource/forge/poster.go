@@ -37,7 +37,6 @@ const (
 // PosterOptions configure a Poster.
 type PosterOptions struct {
 	Project
-	Context   string // the name of the status at the forge
 	Branch    string // that the commits are on
 	Target    string // the page that it leads to, "" for none
 	TokenFile string // read again for each attempt
@@ -229,7 +228,7 @@ func (p *Poster) note(v Verdict, err error, now time.Time) {
 func (p *Poster) post(ctx context.Context, v Verdict, token model.Sensitive) error {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
-	address, content, err := p.opts.request(status{v, p.opts.Context, p.opts.Target, p.opts.Branch})
+	address, content, err := p.opts.request(status{v, p.opts.Target, p.opts.Branch})
 	if err != nil {
 		return err
 	}
@@ -295,7 +294,7 @@ type memory struct {
 
 // to is where statuses go, as text: another place was told nothing yet.
 func (p *Poster) to() string {
-	return strings.Join([]string{p.opts.Provider, p.opts.API, p.opts.Name, p.opts.Context}, " ")
+	return strings.Join([]string{p.opts.Provider, p.opts.API, p.opts.Name}, " ")
 }
 
 // remember reads what was posted before a restart. Without it, or elsewhere, the newest is

@@ -36,7 +36,7 @@ func newWorld(t *testing.T, project Project, token string) *world {
 	w := &world{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), leads: true, token: filepath.Join(t.TempDir(), "token")}
 	w.write(t, token)
 	w.Poster = NewPoster(PosterOptions{
-		Project: project, Context: "ingot", Branch: "main", Target: project.Page("status"), TokenFile: w.token,
+		Project: project, Branch: "main", Target: project.Page("status"), TokenFile: w.token,
 		StateFile: filepath.Join(t.TempDir(), "commit-status.json"),
 		Verdict:   func() (Verdict, bool) { return w.verdict, w.verdict != Verdict{} }, Leading: func() bool { return w.leads },
 		Transport: func() (*http.Transport, error) { return &http.Transport{}, nil },
@@ -81,7 +81,7 @@ func TestEachForgeTakesTheStatus(t *testing.T) {
 			commit := must.Get(repo.Commit(map[string]string{"a": "b"}, "begin"))(t)
 			f := must.Get(forgeserver.Serve(kind, repo, forgeserver.Keys{Token: token}))(t)
 			defer f.Close()
-			project := must.Get(NewProject(kind, f.URL, "", ""))(t)
+			project := must.Get(NewProject(kind, f.URL, ""))(t)
 			w := newWorld(t, project, token+"\n")
 			for _, state := range []State{Pending, Success, Failure} {
 				w.verdict = Verdict{Commit: commit, State: state, Description: short(strings.Repeat("long ", 100))}
@@ -353,7 +353,7 @@ func TestAForgeIsNotAskedInATightLoop(t *testing.T) {
 	}{
 		"a token that is not taken": {code: 401, body: `{"message":"Bad credentials"}`, least: 3, most: 4, says: "Bad credentials"},
 		"a token without the right": {code: 403, body: `{"message":"Resource not accessible"}`, least: 3, most: 4, says: "may not post"},
-		"no such project":           {code: 404, least: 3, most: 4, says: "git.commitStatus.project"},
+		"no such project":           {code: 404, least: 3, most: 4, says: "git.commitStatus.url"},
 		"asked too often":           {code: 429, least: 15, most: 25, says: "too often"},
 		"asked too often, with a time": {
 			code: 429, header: map[string]string{"Retry-After": "1800"}, least: 6, most: 7, says: "too often",

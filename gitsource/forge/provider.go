@@ -16,8 +16,8 @@ import (
 type Project struct {
 	Provider string // one of Providers
 	API      string // such as https://api.github.com, without a slash at the end
-	Name     string // infra/metal; at GitLab also its number
-	pages    string // of the repository, "" if not known
+	Name     string // infra/metal
+	pages    string // of the repository
 }
 
 // provider is what is different from forge to forge.
@@ -30,10 +30,13 @@ type provider struct {
 	nested bool   // a project may be in groups of groups
 }
 
+// statusContext is the name of the status at the forge.
+const statusContext = "ingot"
+
 // status is what is posted.
 type status struct {
 	Verdict
-	context, target, branch string
+	target, branch string
 }
 
 // body is a status as all forges take it, but for the names of states and for the branch.
@@ -49,7 +52,7 @@ var gitea = provider{
 	api:  func(a Address) string { return a.scheme + "://" + a.host + a.above(2) + "/api/v1" },
 	path: func(project string) string { return "/repos/" + project + "/statuses/" },
 	body: func(s status) body {
-		return body{State: string(s.State), Context: s.context, Description: s.Description, Target: s.target}
+		return body{State: string(s.State), Context: statusContext, Description: s.Description, Target: s.target}
 	},
 	pages: "/src/branch/",
 	header: func(h http.Header, token string) {
@@ -60,8 +63,8 @@ var gitea = provider{
 var providers = map[string]provider{
 	"github": {
 		api: func(a Address) string {
-			if a.host == "github.com" {
-				return "https://api.github.com"
+			if a.host == "github.com" || strings.HasSuffix(a.host, ".ghe.com") {
+				return "https://api." + a.host
 			}
 			return a.scheme + "://" + a.host + "/api/v3"
 		},
@@ -111,44 +114,46 @@ func (a Address) above(n int) string {
 	return "/" + strings.Join(elements[:len(elements)-n], "/")
 }
 
-// projectName is what a project may be called: owner/name, or a number at GitLab.
-var projectName = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)*$`)
+// projectName matches owner/name.
+var projectName = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+$`)
 
-// NewProject returns where the commits of a repository have their statuses. What is empty
-// is derived from the repository's address; it fails if that is not possible.
-func NewProject(kind, repository, api, name string) (Project, error) {
+// GitHubAPI returns the address of the API at the GitHub that has a repository, "" if the address has no host.
+func GitHubAPI(repository string) string {
+	a, known := ParseAddress(repository)
+	if !known {
+		return ""
+	}
+	return providers["github"].api(a)
+}
+
+// NewProject returns where the commits of a repository have their statuses: a project of that name at api, which
+// is derived from the repository's address if empty.
+func NewProject(kind, repository, api string) (Project, error) {
 	p, ok := providers[kind]
 	if !ok {
 		return Project{}, fmt.Errorf("provider %q is not known, only %s", kind, strings.Join(Providers(), ", "))
 	}
 	a, known := ParseAddress(repository)
-	if !known && (api == "" || name == "") {
-		return Project{}, fmt.Errorf("%q is no address of a Git host, so both url and project have to be set", repository)
+	if !known {
+		return Project{}, fmt.Errorf("%q is not an address at a Git host; set git.webURL to the repository's page", repository)
 	}
-	own := a.path
-	if above := a.above(2); !p.nested {
-		own = strings.TrimPrefix(strings.TrimPrefix("/"+a.path, above), "/")
+	project := Project{
+		Provider: kind, API: cmp.Or(strings.TrimRight(api, "/"), p.api(a)), Name: a.path, pages: a.scheme + "://" + a.host + "/" + a.path,
 	}
-	project := Project{Provider: kind, API: strings.TrimRight(api, "/"), Name: cmp.Or(name, own)}
-	if project.API == "" {
-		project.API = p.api(a)
+	if u, err := url.Parse(project.API); err == nil && p.nested {
+		below, _, _ := strings.Cut(u.Path, "/api/")
+		project.Name = strings.TrimPrefix(project.Name, strings.TrimPrefix(below+"/", "/"))
+	} else {
+		project.Name = strings.TrimPrefix("/"+a.path, a.above(2)+"/")
 	}
-	if known {
-		project.pages = a.scheme + "://" + a.host + "/" + a.path
-	}
-	number := strings.Trim(project.Name, "0123456789") == ""
-	if !projectName.MatchString(project.Name) || !strings.Contains(project.Name, "/") && (!p.nested || !number) ||
-		!p.nested && strings.Count(project.Name, "/") != 1 {
-		return Project{}, fmt.Errorf("project %q is not allowed: must be owner/name, as in the address of the repository's page", project.Name)
+	if !projectName.MatchString(project.Name) {
+		return Project{}, fmt.Errorf("%q is not the address of a repository; expected https://HOST/OWNER/NAME", repository)
 	}
 	return project, nil
 }
 
-// Page is where people look at a branch, "" if that is not known.
+// Page is the page of a branch.
 func (p Project) Page(branch string) string {
-	if p.pages == "" {
-		return ""
-	}
 	return p.pages + providers[p.Provider].pages + branch
 }
 

@@ -8,9 +8,9 @@ import (
 func TestWhereStatusesArePostedFollowsFromTheRepository(t *testing.T) {
 	type want struct{ address, page string }
 	for title, tc := range map[string]struct {
-		provider, repository, api, project string
-		want                               want
-		err                                string
+		provider, repository, api string
+		want                      want
+		err                       string
 	}{
 		"GitHub": {
 			provider: "github", repository: "git@github.com:infra/metal.git",
@@ -31,9 +31,15 @@ func TestWhereStatusesArePostedFollowsFromTheRepository(t *testing.T) {
 				"https://gitlab.example.com/infra/berlin/metal/-/tree/status",
 			},
 		},
-		"GitLab by number": {
-			provider: "gitlab", repository: "git@gitlab.com:infra/metal.git", project: "42",
-			want: want{"https://gitlab.com/api/v4/projects/42/statuses/c", "https://gitlab.com/infra/metal/-/tree/status"},
+		"GitLab below a path": {
+			provider: "gitlab", repository: "https://example.com/gitlab/infra/metal.git", api: "https://example.com/gitlab/api/v4",
+			want: want{
+				"https://example.com/gitlab/api/v4/projects/infra%2Fmetal/statuses/c", "https://example.com/gitlab/infra/metal/-/tree/status",
+			},
+		},
+		"GitHub Enterprise Cloud": {
+			provider: "github", repository: "https://octo.ghe.com/infra/metal",
+			want: want{"https://api.octo.ghe.com/repos/infra/metal/statuses/c", "https://octo.ghe.com/infra/metal/tree/status"},
 		},
 		"Gitea on a port": {
 			provider: "gitea", repository: "http://git.example.com:3000/Infra/Metal.git",
@@ -49,19 +55,12 @@ func TestWhereStatusesArePostedFollowsFromTheRepository(t *testing.T) {
 			provider: "gitea", repository: "ssh://git@git.example.com:2222/infra/metal.git",
 			want: want{"https://git.example.com/api/v1/repos/infra/metal/statuses/c", "https://git.example.com/infra/metal/src/branch/status"},
 		},
-		"a mirror on this machine": {
-			provider: "gitea", repository: "/srv/git/metal.git", api: "https://git.example.com/api/v1/", project: "infra/metal",
-			want: want{"https://git.example.com/api/v1/repos/infra/metal/statuses/c", ""},
-		},
-		"a mirror that does not say of what": {
-			provider: "gitea", repository: "/srv/git/metal.git", project: "infra/metal", err: "both url and project have to be set",
-		},
+		"a path on this machine":    {provider: "gitea", repository: "/srv/git/metal.git", err: "set git.webURL to the repository's page"},
 		"a forge that is not known": {provider: "bitbucket", repository: "git@bitbucket.org:a/b.git", err: "forgejo, gitea, github, gitlab"},
-		"a project without owner":   {provider: "gitea", repository: "https://git.example.com/metal.git", err: "must be owner/name"},
-		"a project with a query":    {provider: "github", repository: "git@github.com:a/b.git", project: "a/b?x=", err: "must be owner/name"},
-		"a project of three":        {provider: "github", repository: "git@github.com:a/b.git", project: "a/b/c", err: "must be owner/name"},
+		"a project without owner":   {provider: "gitea", repository: "https://git.example.com/metal.git", err: "expected https://HOST/OWNER/NAME"},
+		"a project with a query":    {provider: "github", repository: "https://github.com/a/b%3Fx=", err: "expected https://HOST/OWNER/NAME"},
 	} {
-		p, err := NewProject(tc.provider, tc.repository, tc.api, tc.project)
+		p, err := NewProject(tc.provider, tc.repository, tc.api)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: error %v, want %s", title, err, tc.err)

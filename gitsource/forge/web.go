@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -34,10 +35,10 @@ var webHosts = []struct{ host, style string }{
 	{"github.", "github"}, {"gitlab.", "gitlab"}, {"forgejo.", "forgejo"}, {"gitea.", "gitea"},
 }
 
-// NewWeb returns how the pages of a repository are addressed: base is the address of its
-// first page, style is one of Providers. What is empty is derived from the repository's
-// address; where that does not tell, the Web makes no addresses.
-func NewWeb(repository, base, style string) (Web, error) {
+// NewWeb returns the addresses of a repository's pages. Base is the address of its first page, derived from
+// the repository's if empty. Kind is one of Providers, derived from the host if empty. The Web makes no
+// addresses if one of them is unknown.
+func NewWeb(repository, base, kind string) (Web, error) {
 	if base == "" {
 		a, known := ParseAddress(repository)
 		if !known {
@@ -49,16 +50,11 @@ func NewWeb(repository, base, style string) (Web, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return Web{}, fmt.Errorf("%q is no address of a repository's page: write https://host/owner/name", base)
 	}
-	if style == "" {
-		style = styleOf(u.Hostname())
-	}
-	if style == "" {
+	style, known := webStyles[cmp.Or(kind, styleOf(u.Hostname()))]
+	if !known {
 		return Web{}, nil
 	}
-	if _, known := webStyles[style]; !known {
-		return Web{}, fmt.Errorf("%q is not known, only %s", style, strings.Join(Providers(), ", "))
-	}
-	return Web{strings.TrimRight(u.String(), "/"), webStyles[style]}, nil
+	return Web{strings.TrimRight(u.String(), "/"), style}, nil
 }
 
 // styleOf is the style of a host that is plainly one of the forges, "" for others.

@@ -52,7 +52,6 @@ func TestAWrongPageIsRefused(t *testing.T) {
 		"another scheme":      {"ftp://git.example.com/a/b", "github"},
 		"with a password":     {"https://u:p@git.example.com/a/b", "github"},
 		"without a host":      {"https:///a/b", "github"},
-		"an unknown style":    {"https://git.example.com/a/b", "sourcehut"},
 		"a question after it": {"https://git.example.com/a/b?x=1", "github"},
 	} {
 		if _, err := NewWeb("", tc.base, tc.style); err == nil {

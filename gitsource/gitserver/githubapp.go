@@ -23,6 +23,17 @@ type GitHubApp struct {
 	Answer func(http.ResponseWriter) bool // in place of a token
 }
 
+// Beside serves the API on the host of a repository.
+func (g *GitHubApp) Beside(repository http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v3/") {
+			g.ServeHTTP(w, r)
+			return
+		}
+		repository.ServeHTTP(w, r)
+	})
+}
+
 // ServeHTTP implements http.Handler.
 func (g *GitHubApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fail := func(code int, text string) { w.WriteHeader(code); fmt.Fprintf(w, `{"message":%q}`, text) }

@@ -89,14 +89,17 @@ func (r *Repo) ServeHTTP(opts HTTPOptions) (*HTTPServer, error) {
 	return s, nil
 }
 
-// newCertificate returns a certificate for 127.0.0.1 that signs itself.
+// Name is a host name in the server's certificate, for clients of a proxy.
+const Name = "git.example.com"
+
+// newCertificate returns a self-signed certificate for 127.0.0.1 and Name.
 func newCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{Name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}

@@ -610,7 +610,7 @@ func TestWhatACommitDoes(t *testing.T) {
 func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
 	want := policy.Default()
 	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
-	want.Architectures, want.Strict, want.PlaintextSecrets = []string{"arm64"}, true, true
+	want.Architectures, want.PlaintextSecrets = []string{"arm64"}, true
 	want.BMCNetworks = model.BMCNetworks{
 		{Prefix: netip.MustParsePrefix("192.0.2.0/24")}, {Prefix: netip.MustParsePrefix("2001:db8::/64"), Plain: true},
 	}
@@ -619,7 +619,7 @@ func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("got  %+v %q\nwant %+v", got, notes, want)
 	}
-	want.BMCNetworks, want.Strict, want.PlaintextSecrets = nil, false, false
+	want.BMCNetworks, want.PlaintextSecrets = nil, false
 	fleet, _ = fleetOf(t, 1, 0, func(in *world.Input) { in.Policy = want })
 	if got, notes = fleet.Policy(); !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("without networks: got  %+v %q\nwant %+v", got, notes, want)

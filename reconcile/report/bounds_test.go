@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -259,30 +258,6 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				t.Errorf("record read back (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestWhatIsShortIsShownAsItIs(t *testing.T) {
-	wipes := []model.DiskWipe{
-		{Name: "sda", Result: model.WipeDone},
-		{Name: "sdb", Result: model.WipeFailed, Error: "I/O error\non sector 7"},
-	}
-	if diff := cmp.Diff(wipes, shownWipes(wipes)); diff != "" {
-		t.Errorf("wipes (-want +got):\n%s", diff)
-	}
-	for _, text := range []string{"", "a\nb\tc", "größer", strings.Repeat("x", maxShownText)} {
-		if got := shownText(text); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
-	}
-	if got := shownText(strings.Repeat("ä", maxShownText)); len(got) > maxShownText || !utf8.ValidString(got) ||
-		!strings.HasSuffix(got, "ä…") {
-		t.Errorf("a long text became %d bytes, ending %q", len(got), got[len(got)-8:])
-	}
-	var b bounds
-	nics := []model.NetworkInterface{{Name: "eth0", IPs: []string{"192.0.2.1"}, Neighbors: []model.Neighbor{{SystemName: "switch"}}}}
-	if diff := cmp.Diff(nics, b.interfaces(nics)); diff != "" || b.leftOut != nil {
-		t.Errorf("interfaces (-want +got):\n%s, left out %v", diff, b.leftOut)
 	}
 }
 

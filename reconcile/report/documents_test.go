@@ -220,3 +220,27 @@ func TestClaimStateIsTheSameInAllViews(t *testing.T) {
 		t.Errorf("the commit has %q", all)
 	}
 }
+
+func TestRenamedClaimIsShownAtOnce(t *testing.T) {
+	in := plantest.BigFleet(1, 1)
+	fleettest.Renamed("c00000", "shop")(in.Desired)
+	r := reportOf(in)
+	shown := string(fleettest.Rendered(t, r)["serverclaims/default/shop.yaml"])
+	if !strings.Contains(shown, "phase: Bound") {
+		t.Errorf("it shows\n%s", shown)
+	}
+}
+
+func TestABMCNamesTheSystemsThatAreNoServers(t *testing.T) {
+	in := withRule(1)
+	const why = "/redfish/v1/Systems/HGX_Baseboard_0 is no server: it cannot be reset"
+	for name, facts := range in.Observed.BMCFacts {
+		facts.Others = []string{why}
+		files := fleettest.Rendered(t, reportOf(in))
+		if got := string(files["bmcs/"+string(name)+".yaml"]); !strings.Contains(got, "otherSystems:\n  - '"+why+"'") {
+			t.Errorf("it shows\n%s", got)
+		}
+		return
+	}
+	t.Error("there is no BMC")
+}

@@ -69,8 +69,6 @@ type Policy struct {
 	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
 	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
 	Architectures       []string `json:"architectures,omitempty"`
-	// Strict is git.strict.
-	Strict bool `json:"strict"`
 	// AllowPlaintextSecrets is git.allowPlaintextSecrets.
 	AllowPlaintextSecrets bool `json:"allowPlaintextSecrets"`
 	// BMCNetworks are bmc.networks, none of which means any.
@@ -86,8 +84,7 @@ type bmcNetwork struct {
 func policyOf(p *policy.Options) Policy {
 	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
-		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
-		AllowPlaintextSecrets: p.PlaintextSecrets,
+		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, AllowPlaintextSecrets: p.PlaintextSecrets,
 	}
 	for _, n := range p.BMCNetworks {
 		shown.BMCNetworks = append(shown.BMCNetworks, bmcNetwork(n))
@@ -103,7 +100,7 @@ func (p *Policy) Apply(to *policy.Options) error {
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
 	to.GuardWindow, to.Architectures = window, p.Architectures
-	to.Strict, to.PlaintextSecrets, to.BMCNetworks = p.Strict, p.AllowPlaintextSecrets, nil
+	to.PlaintextSecrets, to.BMCNetworks = p.AllowPlaintextSecrets, nil
 	for _, n := range p.BMCNetworks {
 		to.BMCNetworks = append(to.BMCNetworks, model.BMCNetwork(n))
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"iter"
 	"slices"
 )
 
@@ -29,28 +28,6 @@ func (b Batch) WithoutLeases() (rest Batch, leases int) {
 		return nil, leases
 	}
 	return slices.DeleteFunc(slices.Clone(b), IsLease), leases
-}
-
-// Leases are the leases that b changes, nil for those that it forgets.
-func (b Batch) Leases() iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for _, ch := range b {
-			if IsLease(ch) && !yield(ch.Name, ch.Value) {
-				return
-			}
-		}
-	}
-}
-
-// newLeases are the names of the leases that b sets.
-func (b Batch) newLeases() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name, value := range b.Leases() {
-			if value != nil && !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // IsLease reports whether a change is of a lease.

@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"ingot/registry/internal/disk"
-	"ingot/registry/journal"
 )
 
 // FileName is the name of the embedded store's file in the state folder.
@@ -34,23 +34,21 @@ var (
 // boltCount is the key of how many values a bucket has.
 func boltCount(b Bucket) []byte { return []byte("count " + string(b)) }
 
-// Bolt is the store of one machine: a file, locked by the leader, and beside it
-// the journal of the leases.
+// Bolt is the store of one machine: a file, locked by the leader.
 type Bolt struct {
-	path    string
-	clock   func() time.Time
-	log     *slog.Logger
-	db      *bolt.DB
-	opened  os.FileInfo // what db has open, to notice when path becomes another file
-	journal *journal.Journal
-	fence   uint64
-	seq     uint64 // of the newest commit that was tried, or any that was seen
-	damage  []Damage
+	path   string
+	clock  func() time.Time
+	log    *slog.Logger
+	db     *bolt.DB
+	opened os.FileInfo // what db has open, to notice when path becomes another file
+	fence  uint64
+	seq    uint64 // of the newest commit that was tried, or any that was seen
+	damage []Damage
 	// touched is whether pages of the file were used since they were given back.
 	touched bool
 }
 
-// OpenBolt opens or makes the files in dir, which is made too.
+// OpenBolt opens or makes the file in dir, which is made too.
 func OpenBolt(dir string, clock func() time.Time, log *slog.Logger) (*Bolt, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state.dir: %w", err)
@@ -59,19 +57,10 @@ func OpenBolt(dir string, clock func() time.Time, log *slog.Logger) (*Bolt, erro
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	if err := s.openLeases(dir); err != nil {
+	if err := s.checkFormat(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// openLeases opens the journal, which whoever has the file locked has alone.
-func (s *Bolt) openLeases(dir string) (err error) {
-	if err := s.checkFormat(); err != nil {
-		return err
-	}
-	s.journal, err = journal.Open(dir, s.log)
-	return err
 }
 
 func (s *Bolt) open() error {
@@ -176,6 +165,9 @@ func (s *Bolt) update(change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
 		}
 		return meta.Put(boltSeq, bytesOf(s.seq))
 	})
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
@@ -225,7 +217,7 @@ func (s *Bolt) Renew(context.Context) error {
 		return err
 	}
 	s.giveBack()
-	return lost(s.journal.Compact())
+	return nil
 }
 
 // check returns ErrLost if the file at path is no longer the one that is open.
@@ -242,22 +234,13 @@ func (s *Bolt) check() error {
 	return nil
 }
 
-// Commit makes the leases of b durable first. All else in it is either not theirs, or
-// endpoint facts: they follow from the leases, change rarely, and what a crash
-// between the two leaves undone is done when the registry is opened.
+// Commit implements Data.
 func (s *Bolt) Commit(_ context.Context, b Batch) error {
-	if err := s.check(); err != nil {
+	if err := s.check(); err != nil || len(b) == 0 {
 		return err
 	}
-	if err := s.journal.Append(b.Leases()); err != nil {
-		return lost(err)
-	}
-	rest, _ := b.WithoutLeases()
-	if len(rest) == 0 {
-		return nil
-	}
 	s.seq++ // whether or not it succeeds
-	return s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
+	return s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, b) })
 }
 
 func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b Batch) (err error) {
@@ -296,16 +279,10 @@ func applyChange(to *bolt.Bucket, ch Change) error {
 	return to.Put([]byte(ch.Name), ch.Value)
 }
 
-// Replace opens the files anew that are no longer at their path, and fills the one
-// that is not the leases'.
+// Replace fills the file, and opens it again first if another one is at its path.
 func (s *Bolt) Replace(_ context.Context, c Contents) error {
 	if errors.Is(s.check(), ErrLost) {
 		if err := s.reopen(); err != nil {
-			return err
-		}
-	}
-	if errors.Is(s.journal.Compact(), journal.ErrLost) {
-		if err := s.journal.Reopen(); err != nil {
 			return err
 		}
 	}
@@ -323,23 +300,50 @@ func (s *Bolt) Replace(_ context.Context, c Contents) error {
 	})
 }
 
-// lost reports a lost journal in the words of the store.
-func lost(err error) error {
-	if errors.Is(err, journal.ErrLost) {
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	return err
-}
-
 // EachLease implements Leases.
 func (s *Bolt) EachLease(ctx context.Context, visit func(name, value []byte)) error {
-	return lost(s.journal.All(ctx, visit))
+	s.touched = true
+	return s.viewLeases(func(_, leases *bolt.Bucket) error {
+		return leases.ForEach(func(name, value []byte) error {
+			visit(name, value)
+			return ctx.Err()
+		})
+	})
 }
 
 // CountLeases implements Leases.
 func (s *Bolt) CountLeases(_ context.Context, b Batch) (total, fresh int, err error) {
-	total, fresh = s.journal.Count(b.newLeases())
-	return total, fresh, nil
+	s.touched = true
+	known := 0
+	err = s.viewLeases(func(meta, leases *bolt.Bucket) error {
+		total = int(number(meta.Get(boltCount(BucketLease))))
+		for _, ch := range b {
+			if ch.Value != nil && leases.Get([]byte(ch.Name)) != nil {
+				known++
+			}
+		}
+		return nil
+	})
+	for _, ch := range b {
+		if ch.Value != nil {
+			fresh++
+		}
+	}
+	return total, fresh - known, err
+}
+
+// viewLeases calls view unless there are no leases.
+func (s *Bolt) viewLeases(view func(meta, leases *bolt.Bucket) error) error {
+	err := s.db.View(func(tx *bolt.Tx) error {
+		if leases := tx.Bucket([]byte(BucketLease)); leases != nil {
+			return view(tx.Bucket(boltMeta), leases)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read leases of %s: %w", s.path, err)
+	}
+	return nil
 }
 
 // giveBack takes the pages of the file out of this process's memory, if there were
@@ -409,20 +413,11 @@ func (s *Bolt) Confirm(context.Context, uint64) error { return nil }
 func (s *Bolt) Release() {}
 
 // Close implements Store.
-func (s *Bolt) Close() (err error) {
-	if s.journal != nil {
-		err = s.journal.Close()
+func (s *Bolt) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", s.path, err)
 	}
-	if failed := s.db.Close(); failed != nil { // last, for it lets the next process in
-		err = errors.Join(err, fmt.Errorf("close %s: %w", s.path, failed))
-	}
-	return err
-}
-
-// TakeFaults returns what was found to be wrong with the leases' file since it was
-// asked last.
-func (s *Bolt) TakeFaults() int {
-	return s.journal.TakeDamage()
+	return nil
 }
 
 // nextFence returns the fencing number after last, the highest one known. Where

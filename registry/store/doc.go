@@ -1,6 +1,5 @@
 // Package store keeps values durably, by kind and name, and knows nothing of what they
-// mean: in a bbolt file with a journal of leases beside it, or in Redis. Both pass the
-// same tests.
+// mean: in a bbolt file, or in Redis. Both pass the same tests.
 //
 // One process writes. It holds a fencing number, higher than that of all before, and a
 // commit with a lower one than the newest is refused. Commits are numbered, and the values

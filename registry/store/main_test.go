@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"ingot/registry/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,10 +22,8 @@ func testLog(t *testing.T) *slog.Logger {
 
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{FileName, journal.FileName} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(filepath.Join(dir, FileName)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -53,6 +53,3 @@ func (s *Redis) CountLeases(ctx context.Context, b Batch) (total, fresh int, err
 	}
 	return int(count.Val()), fresh, nil
 }
-
-// TakeFaults knows of none: what becomes of its leases Redis does not say.
-func (s *Redis) TakeFaults() int { return 0 }

@@ -59,6 +59,8 @@ var (
 	ErrLost = errors.New("the store was emptied, replaced or rolled back")
 	// ErrHoles is the ErrLost of a store that holds less than was committed to it.
 	ErrHoles = fmt.Errorf("some of what was stored is gone: %w", ErrLost)
+	// ErrFull is returned by the embedded store when a write does not fit.
+	ErrFull = errors.New("the disk is full: free some space on the file system of state.dir")
 	// errWrongType is the ErrLost of a store in which something else took the place of
 	// what was stored.
 	errWrongType = fmt.Errorf("something else is stored under a name of ours: %w", ErrLost)
@@ -127,7 +129,4 @@ type Leases interface {
 	// CountLeases returns how many leases are kept, and how many of those that b sets
 	// are not among them.
 	CountLeases(ctx context.Context, b Batch) (total, fresh int, err error)
-	// TakeFaults returns in how many places the leases were found damaged since it was
-	// asked last.
-	TakeFaults() int
 }

@@ -69,7 +69,7 @@ func TestALeaseIsHeldByAllAssociationsOfTheClientThatAskedLast(t *testing.T) {
 				}
 				do(t, w, d, now)
 			}
-			if _, held := w.table.Holder(addr("192.0.2.10"), now); held == tc.free {
+			if _, held := w.holder(addr("192.0.2.10"), now); held == tc.free {
 				t.Errorf("it is held: %v, want %v", held, !tc.free)
 			}
 		})
@@ -106,11 +106,11 @@ func TestALeaseThatIsBeingStoredIsNotGivenBackByAnother(t *testing.T) {
 	l := must.Get(w.table.Offer(q))(t)
 	do(t, w, deed{"gives back", association{"ovmf", 1}}, t0)
 	commitNow(t, w, l)
-	if mac, _ := w.table.Holder(l.Address, t0); mac != mac1 {
+	if mac, _ := w.holder(l.Address, t0); mac != mac1 {
 		t.Fatalf("it is held by %q, want %s", mac, mac1)
 	}
 	do(t, w, deed{"gives back", association{"ovmf", 2}}, t0)
-	if mac, held := w.table.Holder(l.Address, t0); held {
+	if mac, held := w.holder(l.Address, t0); held {
 		t.Errorf("it is held by %s, though all gave it back", mac)
 	}
 }
@@ -144,7 +144,7 @@ func TestAssociationsThatShareALeaseAreBounded(t *testing.T) {
 	for i := range uint32(1000) {
 		do(t, w, deed{"asks", association{"duid", i}}, t0)
 	}
-	if n := len(w.table.bySlot[slot{addr("192.0.2.10"), 0}].shares); n != maxShared {
+	if n := len(w.table.index.bySlot[slot{addr("192.0.2.10"), 0}].shares); n != maxShared {
 		t.Errorf("%d are remembered, want %d", n, maxShared)
 	}
 }
@@ -158,7 +158,7 @@ func TestAStoredLeaseIsItsLastAssociations(t *testing.T) {
 	}}, t0)
 	for i, a := range []association{{"ovmf", 1}, {"ipxe", 2}, {"ovmf", 2}} {
 		do(t, w, deed{"gives back", a}, t0)
-		if _, held := w.table.Holder(addr("192.0.2.10"), t0); held != (i < 2) {
+		if _, held := w.holder(addr("192.0.2.10"), t0); held != (i < 2) {
 			t.Errorf("%s: it is held: %v", fmt.Sprint(a), held)
 		}
 	}

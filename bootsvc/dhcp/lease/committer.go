@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -24,9 +25,9 @@ const (
 	slowSave    = 1 * time.Second // from when on a store counts as away
 	// restTime is how long the store is left idle after a call, while leases gather: a call
 	// costs it, and us, about the same for one lease as for twenty.
-	restTime = 5 * time.Millisecond
-	// manyLeases are so many in one call that the store is left idle for twice as long: that
-	// is half of the calls where hundreds boot, and adds a few milliseconds to a lease.
+	restTime = 10 * time.Millisecond
+	// manyLeases in one call leave the store idle for twice as long: that halves the calls
+	// where hundreds of machines boot, and adds ten milliseconds to a lease.
 	manyLeases = 4
 )
 
@@ -203,7 +204,7 @@ func (c *Committer) replenish() {
 	}
 	c.epoch = epoch
 	c.mu.Lock()
-	all := c.table.all()
+	all, _ := c.table.Leases(math.MaxInt)
 	for _, l := range all {
 		c.owe(l)
 	}

@@ -85,7 +85,7 @@ func TestAnswersAreDurable(t *testing.T) {
 		if len(o.by) > 0 {
 			t.Errorf("answered before it was durable: %v", o.by)
 		}
-		if _, ok := w.table.Holder(a, time.Now()); ok {
+		if _, ok := w.holder(a, time.Now()); ok {
 			t.Error("held before it was durable")
 		}
 		close(store.gate)
@@ -93,7 +93,7 @@ func TestAnswersAreDurable(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{mac1: "<nil>"}, o.by); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if mac, _ := w.table.Holder(a, time.Now()); mac != mac1 {
+		if mac, _ := w.holder(a, time.Now()); mac != mac1 {
 			t.Errorf("%s is held by %q", a, mac)
 		}
 	})
@@ -142,7 +142,7 @@ func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 		if len(log.all) != 1 || !strings.Contains(log.all[0], "cannot be stored") {
 			t.Errorf("said %q, want one line", log.all)
 		}
-		if holder, _ := w.table.Holder(a, time.Now().Add(59*time.Minute)); holder != mac1 {
+		if holder, _ := w.holder(a, time.Now().Add(59*time.Minute)); holder != mac1 {
 			t.Errorf("%s was not prolonged in memory", a)
 		}
 
@@ -196,7 +196,7 @@ func TestMovesAreStoredWhole(t *testing.T) {
 		if len(all) != 1 || all[0].Address != addr("192.0.2.250") {
 			t.Errorf("stored %+v, want the new address alone", all)
 		}
-		if holder, _ := w.table.Holder(addr("192.0.2.250"), time.Now()); holder != mac1 {
+		if holder, _ := w.holder(addr("192.0.2.250"), time.Now()); holder != mac1 {
 			t.Errorf("%q holds the new address", holder)
 		}
 	})

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -71,7 +70,7 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 	var taken [maxNth]bool
 	left := maxNth
 	for i, q := range queries {
-		if nths[i] = t.nthOf(q, names[i], taken); nths[i] >= 0 {
+		if nths[i] = t.index.nthOf(q, names[i], taken); nths[i] >= 0 {
 			taken[nths[i]] = true
 			left--
 		}
@@ -93,34 +92,5 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 func (t *Table) Nth(q Query, names []netip.Addr) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return max(0, t.nthOf(q, names, [maxNth]bool{}))
-}
-
-// nthOf returns which lease of its interface q is about, -1 if it has none yet. A client whose
-// MAC address nothing shows has its leases by identity association, one each.
-func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
-	who := q.device().client
-	leases, offers := t.leases[who], t.offers[who]
-	heldBy := func(q Query) *entry {
-		return cmp.Or(entryOn(leases, q.Subnets, q.device(), q.kind()), entryOn(offers, q.Subnets, q.device(), q.kind()))
-	}
-	switch {
-	case len(leases)+len(offers) == 0, q.MAC == "" && heldBy(q) == nil:
-		return -1
-	case q.MAC == "":
-		return 0
-	}
-	had := -1
-	for n := range maxNth {
-		q.Nth = n
-		e := heldBy(q)
-		switch {
-		case e == nil || taken[n]:
-		case slices.Contains(names, e.address):
-			return n
-		case had < 0 && (e.isHeldBy(q.association()) || e.asker == q.association()):
-			had = n
-		}
-	}
-	return had
+	return max(0, t.index.nthOf(q, names, [maxNth]bool{}))
 }

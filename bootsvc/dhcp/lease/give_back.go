@@ -7,6 +7,9 @@ import (
 	"ingot/model"
 )
 
+// declines are how often each client declined an address.
+type declines map[deviceID]*declineCount
+
 // declineCount is how often a MAC address declined since.
 type declineCount struct {
 	since time.Time
@@ -36,14 +39,14 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 	switch {
 	case e == nil:
 		return nil, false
-	case !t.mayDecline(q) || e.pool.declined > e.pool.limit/4:
+	case !t.declines.allow(q) || e.pool.declined > e.pool.limit/4:
 		return e.giveBack(q), true
 	}
 	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true}
 	if told := timeOf(e.expires); e.removeHolder(q.association(), q.Now) && told.After(aside.Expires) {
 		aside.Expires = told // another association uses it, and may until then
 	}
-	t.set(e, aside)
+	t.index.set(e, aside)
 	aside = e.lease()
 	return &aside, true
 }
@@ -52,7 +55,7 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 func (t *Table) Unasked(a netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{a, 0}]
+	e := t.index.bySlot[slot{a, 0}]
 	return e != nil && e.expires == 0 && !e.asked
 }
 
@@ -60,7 +63,7 @@ func (t *Table) Unasked(a netip.Addr) bool {
 func (t *Table) SetAsked(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.bySlot[slot{a, 0}]; e != nil {
+	if e := t.index.bySlot[slot{a, 0}]; e != nil {
 		e.asked = true
 	}
 }
@@ -78,7 +81,7 @@ const (
 func (t *Table) SetAside(q Query) (aside model.Lease, offered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{q.Wish, q.Bits}]
+	e := t.index.bySlot[slot{q.Wish, q.Bits}]
 	if e == nil || e.device != q.device() || e.expires != 0 {
 		return model.Lease{}, false
 	}
@@ -86,19 +89,19 @@ func (t *Table) SetAside(q Query) (aside model.Lease, offered bool) {
 		e.asked = true
 		return model.Lease{}, true
 	}
-	t.set(e, model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true})
+	t.index.set(e, model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true})
 	return e.lease(), true
 }
 
 // leasedTo returns what q.Wish is leased as, if the client that asks holds it. What it was only
 // offered is free again.
 func (t *Table) leasedTo(q Query) *entry {
-	e := t.bySlot[slot{q.Wish, q.Bits}]
+	e := t.index.bySlot[slot{q.Wish, q.Bits}]
 	if e == nil || e.device != q.device() || e.pool.subnet.network != q.Network || !e.isHeldBy(q.association()) {
 		return nil
 	}
 	if e.expires == 0 {
-		t.remove(e)
+		t.index.remove(e)
 		return nil
 	}
 	return e
@@ -115,39 +118,41 @@ func (e *entry) giveBack(q Query) *model.Lease {
 	return &l
 }
 
-// remember notes what e's client gave back: nobody holds it, but a machine whose
-// firmware gave it back goes on as iPXE, which finds its address if nobody else has
-// asked for it meanwhile (RFC 2131 §4.3.4).
-func (t *Table) remember(e *entry) {
-	if len(t.returned) >= maxReturned {
-		clear(t.returned)
+// returned is the address that each client gave back last. A machine whose firmware gave its address back
+// goes on as iPXE, which finds the address if no other client has asked for it meanwhile (RFC 2131 §4.3.4).
+type returned map[device]netip.Addr
+
+// add adds the address of e.
+func (r returned) add(e *entry) {
+	if len(r) >= maxReturned {
+		clear(r)
 	}
-	t.returned[device{e.device, e.kind()}] = e.address
+	r[device{e.device, e.kind()}] = e.address
 }
 
-// mayDecline counts a decline, and reports whether it is to be believed.
-func (t *Table) mayDecline(q Query) bool {
+// allow counts a decline, and reports whether it may set the address aside.
+func (d declines) allow(q Query) bool {
 	who := idOf(q.MAC, q.association(), 0)
-	c := t.declines[who]
+	c := d[who]
 	if c == nil || q.Now.Sub(c.since) >= setAside {
-		if len(t.declines) >= maxDecliners {
-			t.forgetDecliners(q.Now)
+		if len(d) >= maxDecliners {
+			d.forget(q.Now)
 		}
-		if len(t.declines) >= maxDecliners {
+		if len(d) >= maxDecliners {
 			return false
 		}
 		c = &declineCount{since: q.Now}
-		t.declines[who] = c
+		d[who] = c
 	}
 	c.count++
 	return c.count <= maxDeclines
 }
 
-// forgetDecliners drops the counts that are over.
-func (t *Table) forgetDecliners(now time.Time) {
-	for who, c := range t.declines {
+// forget drops the counts that are over.
+func (d declines) forget(now time.Time) {
+	for who, c := range d {
 		if now.Sub(c.since) >= setAside {
-			delete(t.declines, who)
+			delete(d, who)
 		}
 	}
 }

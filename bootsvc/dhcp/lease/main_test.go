@@ -120,6 +120,12 @@ type world struct {
 	store     Store
 }
 
+// holder returns the MAC address that has a live lease on a.
+func (w *world) holder(a netip.Addr, now time.Time) (mac string, ok bool) {
+	mac, _, ok = w.table.At(a, now)
+	return mac, ok
+}
+
 // setup is what a world is made of; the zero setup has the subnet of hosts.
 type setup struct {
 	Options

@@ -91,7 +91,10 @@ func (f fill) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(poolUsed, prometheus.GaugeValue, float64(p.Used), p.Network, p.Subnet)
 	}
 	for _, n := range f.table.networks {
-		for k, count := range f.table.count(n, now) {
+		f.table.mu.Lock()
+		counts := n.count(now)
+		f.table.mu.Unlock()
+		for k, count := range counts {
 			ch <- prometheus.MustNewConstMetric(leases, prometheus.GaugeValue, float64(count), n.Name, kind(k).String())
 		}
 	}

@@ -177,3 +177,17 @@ func (s *Subnet) special(a netip.Addr) bool {
 	}
 	return a == s.CIDR.Masked().Addr() || a.Is4() && a == s.last
 }
+
+// count returns how many leases of each kind are live on n. The table's lock guards it.
+func (n *Network) count(now time.Time) (byKind [kinds]int) {
+	for _, s := range n.Subnets {
+		for _, p := range s.pools() {
+			for _, e := range p.ending {
+				if e.live(now) && !e.declined {
+					byKind[kindOf(e.address, p.bits)]++
+				}
+			}
+		}
+	}
+	return byKind
+}

@@ -1,24 +1,21 @@
 package lease
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ingot/model"
 )
-
-// Holder returns who has a live lease on a.
-func (t *Table) Holder(a netip.Addr, now time.Time) (mac string, ok bool) {
-	mac, _, ok = t.At(a, now)
-	return mac, ok
-}
 
 // At returns who has a live lease on a, and whether that is the client's word alone.
 func (t *Table) At(a netip.Addr, now time.Time) (mac string, unproven, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{a, 0}]
+	e := t.index.bySlot[slot{a, 0}]
 	if e == nil || e.declined || !e.live(now) {
 		return "", false, false
 	}
@@ -31,7 +28,7 @@ func (t *Table) Leased(macs []string) time.Time {
 	defer t.mu.Unlock()
 	var last int64
 	for _, mac := range macs {
-		for _, e := range t.leases[interfaceOf(mac)] {
+		for _, e := range t.index.leases[interfaceOf(mac)] {
 			last = max(last, e.renewed)
 		}
 	}
@@ -44,7 +41,7 @@ func (t *Table) Addresses(macs []string, now time.Time) (all []netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, mac := range macs {
-		for _, e := range t.leases[interfaceOf(mac)] {
+		for _, e := range t.index.leases[interfaceOf(mac)] {
 			if e.live(now) && !e.declined && !e.unproven && e.pool.bits == 0 {
 				all = append(all, e.address)
 			}
@@ -58,23 +55,30 @@ func (t *Table) Addresses(macs []string, now time.Time) (all []netip.Addr) {
 func (t *Table) IsOthers(q Query) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{q.Wish, q.Bits}]
+	e := t.index.bySlot[slot{q.Wish, q.Bits}]
 	return e != nil && !e.declined && e.live(q.Now) && !e.isOf(q)
 }
 
+// shortage reports pools that have no address left.
+type shortage struct {
+	refused *prometheus.CounterVec
+	changed func() // a pool ran out, or has room again
+	log     *slog.Logger
+}
+
 // refuse notes that a client got nothing, and says so when it is the first.
-func (t *Table) refuse(q Query) {
-	for _, s := range q.Subnets {
-		p := s.pool(q.Bits)
+func (s *shortage) refuse(q Query) {
+	for _, at := range q.Subnets {
+		p := at.pool(q.Bits)
 		if p == nil {
 			continue
 		}
-		t.refused.WithLabelValues(s.network.Name, s.CIDR.String()).Inc()
+		s.refused.WithLabelValues(at.network.Name, at.CIDR.String()).Inc()
 		if p.exhausted.IsZero() {
 			p.exhausted, p.refused = q.Now, make(map[deviceID]bool)
-			t.log.Warn("no address is left: devices get none until leases end or the range is widened",
-				"network", s.network.Name, "subnet", s.CIDR, "size", p.size())
-			t.changed()
+			s.log.Warn("no address is left: devices get none until leases end or the range is widened",
+				"network", at.network.Name, "subnet", at.CIDR, "size", p.size())
+			s.changed()
 		}
 		if len(p.refused) < maxRefused {
 			p.refused[q.device()] = true
@@ -84,13 +88,13 @@ func (t *Table) refuse(q Query) {
 }
 
 // relieve notes that p had something to give.
-func (t *Table) relieve(p *pool) {
+func (s *shortage) relieve(p *pool) {
 	if p.exhausted.IsZero() {
 		return
 	}
 	p.exhausted, p.refused = time.Time{}, nil
-	t.log.Info("addresses are available again", "network", p.subnet.network.Name, "subnet", p.subnet.CIDR)
-	t.changed()
+	s.log.Info("addresses are available again", "network", p.subnet.network.Name, "subnet", p.subnet.CIDR)
+	s.changed()
 }
 
 // Pools returns how full each range is.
@@ -101,44 +105,26 @@ func (t *Table) Pools(now time.Time) []model.PoolFacts {
 	for _, n := range t.networks {
 		for _, s := range n.Subnets {
 			if s.addresses != nil {
-				all = append(all, t.poolFacts(s.addresses, now))
+				all = append(all, t.index.poolFacts(s.addresses, now))
 			}
 		}
 	}
 	return all
 }
 
-// poolFacts returns how full p is.
-func (t *Table) poolFacts(p *pool, now time.Time) model.PoolFacts {
-	f := model.PoolFacts{
-		Network: p.subnet.network.Name, Subnet: p.subnet.CIDR.String(),
-		Size: p.size(), Exhausted: p.exhausted, Refused: uint64(len(p.refused)),
-	}
-	for _, e := range p.ending {
-		if e.live(now) {
-			f.Used++
-		}
-	}
-	for _, a := range p.reserved {
-		if e := t.bySlot[slot{a, 0}]; e == nil || !e.live(now) {
-			f.Used++
-		}
-	}
-	return f
-}
-
-// count returns how many leases of each kind are live on a network.
-func (t *Table) count(n *Network, now time.Time) (byKind [kinds]int) {
+// Leases returns at most max leases in no order, with those that have ended and addresses that are set aside; more is the
+// number of the others.
+func (t *Table) Leases(max int) (all []model.Lease, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range n.Subnets {
-		for _, p := range s.pools() {
-			for _, e := range p.ending {
-				if e.live(now) && !e.declined {
-					byKind[kindOf(e.address, p.bits)]++
-				}
-			}
+	for _, e := range t.index.bySlot {
+		switch {
+		case e.expires == 0: // offered, and not taken
+		case len(all) == max:
+			more++
+		default:
+			all = append(all, e.lease())
 		}
 	}
-	return byKind
+	return all, more
 }

@@ -14,13 +14,13 @@ import (
 func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropOffers(q.Now)
+	t.index.dropOffers(q.Now)
 	e := t.pick(q)
 	if e == nil {
-		t.refuse(q)
+		t.shortage.refuse(q)
 		return model.Lease{}, ErrExhausted
 	}
-	t.keepOffer(e, q)
+	t.index.keepOffer(e, q)
 	return t.lease(e, q), nil
 }
 
@@ -29,7 +29,7 @@ func (t *Table) pick(q Query) *entry {
 	if e := t.pickReserved(q); e != nil {
 		return e
 	}
-	for _, e := range []*entry{t.leases.on(q.Subnets, q.device(), q.kind()), t.offers.on(q.Subnets, q.device(), q.kind())} {
+	for _, e := range []*entry{t.index.leases.on(q.Subnets, q.device(), q.kind()), t.index.offers.on(q.Subnets, q.device(), q.kind())} {
 		if e != nil && t.mayKeep(e, q) {
 			return e
 		}
@@ -37,7 +37,7 @@ func (t *Table) pick(q Query) *entry {
 	for _, a := range []netip.Addr{q.Wish, t.returned[device{q.device(), q.kind()}]} {
 		if s, ok := q.onLink(a); ok {
 			if p := s.poolOf(a, q.Bits); p.ranged && p.bits == q.Bits && p.entries < p.limit && t.fresh(p, a) {
-				return t.insert(p, a, q)
+				return t.index.insert(p, a, q)
 			}
 		}
 	}
@@ -47,8 +47,8 @@ func (t *Table) pick(q Query) *entry {
 			continue
 		}
 		if a, ok := p.fresh(func(a netip.Addr) bool { return t.fresh(p, a) }); ok {
-			t.relieve(p)
-			return t.insert(p, a, q)
+			t.shortage.relieve(p)
+			return t.index.insert(p, a, q)
 		}
 	}
 	if e := t.pickEnded(q); e != nil {
@@ -59,17 +59,17 @@ func (t *Table) pick(q Query) *entry {
 
 // mayKeep reports whether a client may go on with what it has or was offered.
 func (t *Table) mayKeep(e *entry, q Query) bool {
-	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
+	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.reserved.own[e.address] {
 		return false
 	}
 	switch {
-	case !t.isToLeave(e, q):
+	case !t.reserved.isToLeave(e, q):
 		return true
 	case q.Unreserved && !e.unproven:
 		return false
 	}
 	ends := e.expires > 0 && !t.keep(e.mac)
-	return t.outlastsReservation(e, q.Now) && !t.leftPort(e.address, q) && (!ends || e.expires-q.Now.Unix() >= leastRest)
+	return t.outlastsReservation(e, q.Now) && !t.reserved.leftPort(e.address, q) && (!ends || e.expires-q.Now.Unix() >= leastRest)
 }
 
 // outlastsReservation reports whether e stays with its client even against a reservation: its lease has not
@@ -80,12 +80,12 @@ func (t *Table) outlastsReservation(e *entry, now time.Time) bool {
 
 // fresh reports whether a may be given to anybody who asks for p.
 func (t *Table) fresh(p *pool, a netip.Addr) bool {
-	_, used := t.bySlot[slot{a, p.bits}]
+	_, used := t.index.bySlot[slot{a, p.bits}]
 	if used || p.bits > 0 {
 		return !used
 	}
 	_, reserved := t.reserved.byAddress[a]
-	return !reserved && !t.own[a] && !p.subnet.special(a)
+	return !reserved && !t.reserved.own[a] && !p.subnet.special(a)
 }
 
 // pickEnded finds the address whose lease ended first.
@@ -101,10 +101,10 @@ func (t *Table) pickEnded(q Query) *entry {
 				break
 			}
 			a := e.address
-			t.remove(e)
+			t.index.remove(e)
 			if t.fresh(p, a) {
-				t.relieve(p)
-				return t.insert(p, a, q)
+				t.shortage.relieve(p)
+				return t.index.insert(p, a, q)
 			}
 		}
 	}
@@ -121,20 +121,20 @@ func (t *Table) pickOffered(q Query) *entry {
 		}
 		for e := p.unrequested.oldest(); e != nil; e = p.unrequested.oldest() {
 			a := e.address
-			t.remove(e)
+			t.index.remove(e)
 			p.tookBack = q.Now
 			if t.fresh(p, a) {
-				t.relieve(p)
-				return t.insert(p, a, q)
+				t.shortage.relieve(p)
+				return t.index.insert(p, a, q)
 			}
 		}
 	}
 	return nil
 }
 
-// yields reports whether what is offered to one client goes to another that requests it:
+// yieldsTo reports whether what is offered to one client goes to another that requests it:
 // for a while after offers were taken back, as it may have been offered it before.
-func (t *Table) yields(e *entry, q Query) bool {
+func (e *entry) yieldsTo(q Query) bool {
 	return e.waits != nil && e.device != q.device() && !e.pool.tookBack.IsZero() && q.Now.Sub(e.pool.tookBack) < offerFor
 }
 
@@ -143,35 +143,35 @@ func (t *Table) yields(e *entry, q Query) bool {
 func (t *Table) Take(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropOffers(q.Now)
-	s, e := t.derivedFrom(q), t.bySlot[slot{q.Wish, q.Bits}]
+	t.index.dropOffers(q.Now)
+	s, e := q.derivedFrom(), t.index.bySlot[slot{q.Wish, q.Bits}]
 	switch {
 	case s == nil:
 		return model.Lease{}, ErrExhausted
 	case e == nil:
 	case e.device == q.device():
-		t.keepOffer(e, q)
+		t.index.keepOffer(e, q)
 		return t.lease(e, q), nil
 	case !e.free(q.Now) || t.keep(e.mac):
 		return model.Lease{}, errTaken
 	default:
-		t.remove(e)
+		t.index.remove(e)
 	}
-	if q.Bits == 0 && (t.reservedForOther(q.Wish, q) || t.own[q.Wish]) {
+	if q.Bits == 0 && (t.reserved.areForOther(q.Wish, q) || t.reserved.own[q.Wish]) {
 		return model.Lease{}, errTaken
 	}
 	p := s.poolOf(q.Wish, q.Bits)
-	if p.entries >= p.limit && !t.forgetOne(p, q.Now) {
+	if p.entries >= p.limit && !t.index.forgetOne(p, t.keep, q.Now) {
 		return model.Lease{}, ErrExhausted
 	}
-	e = t.insert(p, q.Wish, q)
-	t.keepOffer(e, q)
+	e = t.index.insert(p, q.Wish, q)
+	t.index.keepOffer(e, q)
 	return t.lease(e, q), nil
 }
 
 // derivedFrom returns the subnet that what was derived belongs to: a prefix need
 // not lie in the subnet that it is delegated on.
-func (t *Table) derivedFrom(q Query) *Subnet {
+func (q Query) derivedFrom() *Subnet {
 	if s, ok := q.onLink(q.Wish); ok {
 		return s
 	}
@@ -179,14 +179,4 @@ func (t *Table) derivedFrom(q Query) *Subnet {
 		return q.Subnets[0]
 	}
 	return nil
-}
-
-// forgetOne makes room in p.
-func (t *Table) forgetOne(p *pool, now time.Time) bool {
-	e, ok := p.longestEnded(t.keep, now)
-	if ok {
-		t.gone = append(t.gone, e.forgotten())
-		t.remove(e)
-	}
-	return ok
 }

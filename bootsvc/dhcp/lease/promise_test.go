@@ -140,7 +140,7 @@ func (p *promises) step() {
 		p.t.Fatal(p.wrong)
 	}
 	for a, l := range p.believed {
-		if mac, ok := p.w.table.Holder(a, time.Now()); l.Expires.After(time.Now()) && (!ok || mac != l.MAC) {
+		if mac, ok := p.w.holder(a, time.Now()); l.Expires.After(time.Now()) && (!ok || mac != l.MAC) {
 			p.t.Fatalf("%s was told that it has %s, and the table says %q", l.MAC, a, mac)
 		}
 	}
@@ -191,7 +191,7 @@ func TestALeaseThatIsAskedForAgainIsNotTakenBack(t *testing.T) {
 				close(store.gate)
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				if mac, _ := w.table.Holder(a, time.Now()); o.by[mac1] != "<nil>" || mac != mac1 {
+				if mac, _ := w.holder(a, time.Now()); o.by[mac1] != "<nil>" || mac != mac1 {
 					t.Errorf("it was told %s, and %s is held by %q", o.by[mac1], a, mac)
 				}
 				if _, ok := store.leases["hosts "+a.String()+"/0"]; !ok {
@@ -230,7 +230,7 @@ func TestClientsThatNeverAskForOffersFillNoMemory(t *testing.T) {
 			t.Fatalf("state %d", state)
 		}
 	}
-	if n := len(w.table.offered); n > 10 {
+	if n := len(w.table.index.offered); n > 10 {
 		t.Errorf("%d offers are kept of one client", n)
 	}
 }

@@ -144,7 +144,7 @@ func (h *history) check() {
 	holders := map[string]netip.Addr{}
 	for i := range 20 {
 		a := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
-		mac, ok := h.w.table.Holder(a, h.now)
+		mac, ok := h.w.holder(a, h.now)
 		if !ok {
 			continue
 		}

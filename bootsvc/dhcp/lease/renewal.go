@@ -28,13 +28,13 @@ const (
 func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropOffers(q.Now) // of clients that name an address without having asked for an offer
+	t.index.dropOffers(q.Now) // of clients that name an address without having asked for an offer
 	q.Binding = true
 	e, state := t.renew(q)
 	if state < RenewalFree {
 		return model.Lease{}, state
 	}
-	t.keepOffer(e, q)
+	t.index.keepOffer(e, q)
 	return t.lease(e, q), state
 }
 
@@ -44,14 +44,14 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 	if !ok {
 		return nil, RenewalOutside
 	}
-	if r, _, ok := t.reservation(q); ok && r.Address != q.Wish {
-		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.device == q.device() || !t.holds(other, q.Now) {
+	if r, _, ok := t.reserved.onLink(q); ok && r.Address != q.Wish {
+		if other := t.index.bySlot[slot{r.Address, 0}]; other == nil || other.device == q.device() || !t.holds(other, q.Now) {
 			return nil, RenewalElsewhere
 		}
 	}
-	e := t.bySlot[slot{q.Wish, q.Bits}]
-	if e != nil && (e.declined && e.free(q.Now) || t.yields(e, q)) {
-		t.remove(e)
+	e := t.index.bySlot[slot{q.Wish, q.Bits}]
+	if e != nil && (e.declined && e.free(q.Now) || e.yieldsTo(q)) {
+		t.index.remove(e)
 		e = nil
 	}
 	if e != nil {
@@ -63,7 +63,7 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 		}
 		return e, RenewalKnown
 	}
-	if own := t.leases.on(q.Subnets, q.device(), q.kind()); own != nil && own.live(q.Now) {
+	if own := t.index.leases.on(q.Subnets, q.device(), q.kind()); own != nil && own.live(q.Now) {
 		return nil, RenewalElsewhere
 	}
 	return t.renewFree(s, q)
@@ -72,17 +72,17 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 // renewFree decides about an address that nobody has.
 func (t *Table) renewFree(s *Subnet, q Query) (*entry, RenewalState) {
 	p := s.poolOf(q.Wish, q.Bits)
-	r, _, reserved := t.reservation(q)
+	r, _, reserved := t.reserved.onLink(q)
 	mine := reserved && r.Address == q.Wish
 	switch {
-	case q.Bits == 0 && t.reservedForOther(q.Wish, q):
+	case q.Bits == 0 && t.reserved.areForOther(q.Wish, q):
 		return nil, RenewalTaken
 	case !mine && (!p.ranged || p.bits != q.Bits || !t.fresh(p, q.Wish)):
 		return nil, RenewalUnknown
-	case p.entries >= p.limit && !t.forgetOne(p, q.Now):
+	case p.entries >= p.limit && !t.index.forgetOne(p, t.keep, q.Now):
 		return nil, RenewalUnknown
 	}
-	e := t.insert(p, q.Wish, q)
+	e := t.index.insert(p, q.Wish, q)
 	e.rightful = mine
 	return e, RenewalFree
 }

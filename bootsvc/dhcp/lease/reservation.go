@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,8 +20,14 @@ type Reservation struct {
 	Options  model.DHCPOptions // that its device is told, before those of its subnet
 }
 
-// reservations are all that there are.
+// reservations are all that there are. The table's lock guards them.
 type reservations struct {
+	networks networks
+	log      *slog.Logger
+
+	own    map[netip.Addr]bool // addresses of this machine
+	warned map[netip.Addr]bool // reserved addresses that were logged as leased to another device
+
 	byAddress  map[netip.Addr]Reservation
 	byMAC      map[string][]Reservation
 	byClientID map[string][]Reservation
@@ -113,31 +120,45 @@ func (r *Reservation) gave(e *entry, q Query) bool {
 func (t *Table) SetReservations(all []Reservation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.reserved.byAddress
-	t.reserved = reservations{
-		byAddress: make(map[netip.Addr]Reservation, len(all)), byMAC: make(map[string][]Reservation, len(all)),
-		byClientID: make(map[string][]Reservation), byPort: make(map[model.RelayPort][]Reservation),
-	}
-	for _, r := range all {
-		r.Address = r.Address.Unmap().WithZone("")
-		if first, duplicate := t.reserved.byAddress[r.Address]; duplicate || !r.Address.IsValid() {
-			t.log.Warn("a reservation is skipped: its address is already reserved", "endpoint", r.Name, "address", r.Address, "first", first.Name)
-			continue
-		}
-		t.reserved.add(r)
-		if before[r.Address].Name != r.Name {
-			t.warnUseless(r)
-		}
-	}
-	clear(t.warned)
-	t.lookAgain()
-	t.sortReserved()
+	t.reserved.replace(all)
+	t.networks.lookAgain()
 }
 
-// sortReserved tells the pools which of their addresses are reserved: how full they are is asked for at each plan.
-func (t *Table) sortReserved() {
+// replace replaces all reservations.
+func (all *reservations) replace(with []Reservation) {
+	before := all.byAddress
+	all.byAddress, all.byMAC = make(map[netip.Addr]Reservation, len(with)), make(map[string][]Reservation, len(with))
+	all.byClientID, all.byPort = make(map[string][]Reservation), make(map[model.RelayPort][]Reservation)
+	all.warned = make(map[netip.Addr]bool)
+	for _, r := range with {
+		r.Address = r.Address.Unmap().WithZone("")
+		if first, duplicate := all.byAddress[r.Address]; duplicate || !r.Address.IsValid() {
+			all.log.Warn("a reservation is skipped: its address is already reserved", "endpoint", r.Name, "address", r.Address, "first", first.Name)
+			continue
+		}
+		all.add(r)
+		if before[r.Address].Name != r.Name {
+			all.warnUseless(r)
+		}
+	}
+	all.count()
+}
+
+// setOwn replaces the addresses of this machine.
+func (all *reservations) setOwn(own map[netip.Addr]bool) {
+	before := all.own
+	all.own = own
+	for a := range own {
+		if r, reserved := all.byAddress[a]; reserved && !before[a] {
+			all.warnUseless(r)
+		}
+	}
+}
+
+// count gives each pool the list of its reserved addresses, because each plan reads how full the pools are.
+func (all *reservations) count() {
 	var pools []*pool
-	for _, n := range t.networks {
+	for _, n := range all.networks {
 		for _, s := range n.Subnets {
 			if s.addresses != nil {
 				s.addresses.reserved = nil
@@ -145,7 +166,7 @@ func (t *Table) sortReserved() {
 			}
 		}
 	}
-	for a := range t.reserved.byAddress {
+	for a := range all.byAddress {
 		for _, p := range pools {
 			if p.contains(a) {
 				p.reserved = append(p.reserved, a)
@@ -157,22 +178,22 @@ func (t *Table) sortReserved() {
 // pickReserved finds the address that is reserved for the client on its link. It
 // stays with who holds it now until that lease ends.
 func (t *Table) pickReserved(q Query) *entry {
-	r, s, ok := t.reservation(q)
+	r, s, ok := t.reserved.onLink(q)
 	if !ok {
 		return nil
 	}
-	e := t.bySlot[slot{r.Address, 0}]
+	e := t.index.bySlot[slot{r.Address, 0}]
 	switch {
 	case e == nil:
 	case e.device == q.device():
 		return e
 	case t.holds(e, q.Now):
-		t.warnHeld(r, e)
+		t.reserved.warnHeld(r, e)
 		return nil
 	default:
-		t.remove(e)
+		t.index.remove(e)
 	}
-	e = t.insert(s.poolOf(r.Address, 0), r.Address, q)
+	e = t.index.insert(s.poolOf(r.Address, 0), r.Address, q)
 	e.rightful = true
 	return e
 }
@@ -184,22 +205,22 @@ func (t *Table) holds(e *entry, now time.Time) bool {
 }
 
 // warnHeld says once that a reservation waits for a lease to end.
-func (t *Table) warnHeld(r Reservation, e *entry) {
-	if t.warned[r.Address] {
+func (all *reservations) warnHeld(r Reservation, e *entry) {
+	if all.warned[r.Address] {
 		return
 	}
-	t.warned[r.Address] = true
-	t.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
+	all.warned[r.Address] = true
+	all.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
 		"endpoint", r.Name, "address", r.Address, "holder", e.mac, "declined", e.declined, "until", time.Unix(max(e.expires, e.offeredUntil), 0).UTC())
 }
 
 // warnUseless says that a reserved address is none that a device can be given.
-func (t *Table) warnUseless(r Reservation) {
+func (all *reservations) warnUseless(r Reservation) {
 	why := ""
-	if t.own[r.Address] {
+	if all.own[r.Address] {
 		why = "it is an address of this machine"
 	}
-	for _, n := range t.networks {
+	for _, n := range all.networks {
 		switch s, ok := n.SubnetOf(r.Address, 0); {
 		case !ok || why != "":
 		case !s.special(r.Address):
@@ -211,7 +232,7 @@ func (t *Table) warnUseless(r Reservation) {
 		}
 	}
 	if why != "" {
-		t.log.Warn("a reserved address is given to nobody: its device gets another", "endpoint", r.Name, "address", r.Address, "because", why)
+		all.log.Warn("a reserved address cannot be given: its device gets another", "endpoint", r.Name, "address", r.Address, "because", why)
 	}
 }
 
@@ -227,44 +248,36 @@ func (t *Table) Options(q Query) model.DHCPOptions {
 	return nil
 }
 
-// Reserves reports whether an address is reserved for the client on its link.
-func (t *Table) Reserves(q Query) bool {
+// Reserved returns the address that is reserved for the client on its link, invalid for none.
+func (t *Table) Reserved(q Query) netip.Addr {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _, ok := t.reservation(q)
-	return ok
+	r, _, _ := t.reserved.onLink(q)
+	return r.Address
 }
 
-// IsReserved reports whether a is reserved for the client.
-func (t *Table) IsReserved(q Query, a netip.Addr) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r, _, ok := t.reservation(q)
-	return ok && r.Address == a
-}
-
-// reservation returns the client's reservation on its link.
-func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
+// onLink returns the client's reservation on its link.
+func (all *reservations) onLink(q Query) (Reservation, *Subnet, bool) {
 	if q.Bits > 0 || q.Nth > 0 {
 		return Reservation{}, nil, false
 	}
-	for _, r := range t.reserved.of(q) {
-		if s, ok := q.onLink(r.Address); ok && !t.own[r.Address] && !s.special(r.Address) {
+	for _, r := range all.of(q) {
+		if s, ok := q.onLink(r.Address); ok && !all.own[r.Address] && !s.special(r.Address) {
 			return r, s, true
 		}
 	}
 	return Reservation{}, nil, false
 }
 
-// reservedForOther reports whether a is kept for another client than who asks.
-func (t *Table) reservedForOther(a netip.Addr, q Query) bool {
-	r, ok := t.reserved.byAddress[a]
+// areForOther reports whether a is kept for another client than the one that asks.
+func (all *reservations) areForOther(a netip.Addr, q Query) bool {
+	r, ok := all.byAddress[a]
 	return ok && !r.isFor(q)
 }
 
-// reservedBy returns the Endpoint without a MAC address that reserves e for its client, or "".
-func (t *Table) reservedBy(e *entry, q Query) string {
-	r, ok := t.reserved.byAddress[e.address]
+// nameOf returns the Endpoint without a MAC address that reserves e for its client, or "".
+func (all *reservations) nameOf(e *entry, q Query) string {
+	r, ok := all.byAddress[e.address]
 	if !ok || r.MAC != "" || !r.isFor(q) && !r.gave(e, q) {
 		return ""
 	}
@@ -272,13 +285,13 @@ func (t *Table) reservedBy(e *entry, q Query) string {
 }
 
 // isToLeave reports whether what the client who asks holds is kept for another.
-func (t *Table) isToLeave(e *entry, q Query) bool {
-	r, ok := t.reserved.byAddress[e.address]
+func (all *reservations) isToLeave(e *entry, q Query) bool {
+	r, ok := all.byAddress[e.address]
 	return ok && e.pool.bits == 0 && !r.isFor(q) && !r.gave(e, q)
 }
 
 // leftPort reports whether a is kept for a port, and who asks is plugged into another one.
-func (t *Table) leftPort(a netip.Addr, q Query) bool {
-	r, ok := t.reserved.byAddress[a]
+func (all *reservations) leftPort(a netip.Addr, q Query) bool {
+	r, ok := all.byAddress[a]
 	return ok && r.Port != (model.RelayPort{}) && q.Port != (model.RelayPort{}) && !r.isFor(q)
 }

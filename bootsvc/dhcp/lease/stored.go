@@ -14,38 +14,16 @@ import (
 func (t *Table) prepare(l model.Lease) ([]model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.storable(l); err != nil {
+	if err := t.index.storable(l); err != nil {
 		return nil, err
 	}
-	before := t.takeGone()
-	if e := t.bySlot[slot{l.Address, l.Bits}]; e != nil && !l.Declined && !l.Expires.IsZero() {
-		for _, had := range t.leases.besides(e) {
+	before := t.index.takeGone()
+	if e := t.index.bySlot[slot{l.Address, l.Bits}]; e != nil && !l.Declined && !l.Expires.IsZero() {
+		for _, had := range t.index.leases.besides(e) {
 			before = append(before, had.forgotten())
 		}
 	}
 	return before, nil
-}
-
-// takeGone returns some of what was forgotten here and is still stored.
-func (t *Table) takeGone() []model.Lease {
-	n := min(len(t.gone), maxGone)
-	some := slices.Clone(t.gone[:n])
-	t.gone = t.gone[n:]
-	return some
-}
-
-// storable returns why a lease is not to be stored, if so.
-func (t *Table) storable(l model.Lease) error {
-	e := t.bySlot[slot{l.Address, l.Bits}]
-	switch {
-	case l.Expires.IsZero() && (e == nil || e.expires == 0): // nobody has it
-		return nil
-	case e == nil, e.device != deviceOf(l), e.declined != l.Declined:
-		return errTaken
-	case l.Expires.IsZero() && !e.returned:
-		return errKept
-	}
-	return nil
 }
 
 // bind makes a lease that was stored, or taken back, true in memory. It is
@@ -54,18 +32,18 @@ func (t *Table) storable(l model.Lease) error {
 func (t *Table) bind(l model.Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{l.Address, l.Bits}]
+	e := t.index.bySlot[slot{l.Address, l.Bits}]
 	mine := e != nil && e.device == deviceOf(l)
 	switch {
 	case l.Expires.IsZero():
 		if mine && e.returned { // or its client has asked for it again
-			t.remember(e)
-			t.remove(e)
+			t.returned.add(e)
+			t.index.remove(e)
 		}
 	case !mine:
 		return errTaken
 	default:
-		t.set(e, l)
+		t.index.set(e, l)
 	}
 	return nil
 }
@@ -75,11 +53,11 @@ func (t *Table) bind(l model.Lease) error {
 func (t *Table) extend(l model.Lease) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.bySlot[slot{l.Address, l.Bits}]
+	e := t.index.bySlot[slot{l.Address, l.Bits}]
 	if e == nil || e.device != deviceOf(l) || e.expires == 0 || e.declined || l.Declined || l.Expires.IsZero() {
 		return false
 	}
-	t.set(e, l)
+	t.index.set(e, l)
 	return true
 }
 
@@ -94,12 +72,12 @@ func (t *Table) Load(leases []model.Lease, now time.Time) {
 		if l.Expires.IsZero() || deviceOf(l) == (deviceID{}) && !l.Declined {
 			continue
 		}
-		switch s, ok := t.home(l); {
+		switch s, ok := t.networks.home(l); {
 		case ok:
 			t.loadInto(s, l, now)
 		case now.Sub(l.Expires) > MaxTime:
 			l.Expires = time.Time{}
-			t.gone = append(t.gone, l)
+			t.index.gone = append(t.index.gone, l)
 		case l.Bits > 0 && l.Expires.After(now):
 			t.keepClear(l)
 		}
@@ -109,12 +87,12 @@ func (t *Table) Load(leases []model.Lease, now time.Time) {
 // loadInto takes in a lease of a subnet. Where there are too many, those that ended
 // first make room.
 func (t *Table) loadInto(s *Subnet, l model.Lease, now time.Time) {
-	if e := t.bySlot[slot{l.Address, l.Bits}]; e != nil {
-		t.remove(e)
+	if e := t.index.bySlot[slot{l.Address, l.Bits}]; e != nil {
+		t.index.remove(e)
 	}
-	if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit || t.forgetOne(p, now) {
-		e := t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, ClientID: l.ClientID, IAID: l.IAID, Nth: l.Nth, Bits: l.Bits})
-		t.set(e, l)
+	if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit || t.index.forgetOne(p, t.keep, now) {
+		e := t.index.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, ClientID: l.ClientID, IAID: l.IAID, Nth: l.Nth, Bits: l.Bits})
+		t.index.set(e, l)
 	}
 }
 
@@ -127,50 +105,25 @@ func (t *Table) keepClear(l model.Lease) {
 				continue
 			}
 			for _, a := range s.prefixes.overlapping(netip.PrefixFrom(l.Address, l.Bits)) {
-				if at := (slot{a, s.prefixes.bits}); t.bySlot[at] == nil && s.prefixes.entries < s.prefixes.limit {
-					t.set(t.insert(s.prefixes, a, Query{}), model.Lease{Since: l.Since, Renewed: l.Renewed, Expires: l.Expires, Declined: true})
+				if at := (slot{a, s.prefixes.bits}); t.index.bySlot[at] == nil && s.prefixes.entries < s.prefixes.limit {
+					t.index.set(t.index.insert(s.prefixes, a, Query{}), model.Lease{Since: l.Since, Renewed: l.Renewed, Expires: l.Expires, Declined: true})
 				}
 			}
 		}
 	}
 }
 
-// home returns the subnet that a stored lease belongs to: on its own network, or on
-// another, for a network that was given another name still has the same devices.
-func (t *Table) home(l model.Lease) (s *Subnet, ok bool) {
-	for _, n := range t.networks {
-		found, in := n.SubnetOf(l.Address, l.Bits)
-		if in && (!ok || n.Name == l.Network) {
-			s, ok = found, true
-		}
-	}
-	return s, ok
-}
-
 // ownedBy returns what the device of a lease has leased, which may be another.
 func (t *Table) ownedBy(l model.Lease) (model.Lease, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, ok := t.home(l)
+	s, ok := t.networks.home(l)
 	if !ok {
 		return model.Lease{}, false
 	}
-	e := t.leases.on(s.link(), deviceOf(l), kindOf(l.Address, l.Bits))
+	e := t.index.leases.on(s.link(), deviceOf(l), kindOf(l.Address, l.Bits))
 	if e == nil {
 		return model.Lease{}, false
 	}
 	return e.lease(), true
-}
-
-// all returns all leases, ended and declined ones too.
-func (t *Table) all() []model.Lease {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := make([]model.Lease, 0, len(t.leases))
-	for _, e := range t.bySlot {
-		if e.expires != 0 {
-			all = append(all, e.lease())
-		}
-	}
-	return all
 }

@@ -75,7 +75,7 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 				l := model.Lease{Network: "hosts", MAC: mac3, Address: addr("192.0.2.99"), Expires: t0}
 				must.Do(t, w.store.(*unsure).memory.SaveLeases(t.Context(), []model.Lease{l}))
 				l.Expires = time.Time{}
-				w.table.gone = append(w.table.gone, l)
+				w.table.index.gone = append(w.table.index.gone, l)
 				request(t, w, o, mac2)
 			},
 			want: map[string]string{"192.0.2.10": mac1},
@@ -108,14 +108,14 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 					}
 					held := map[string]string{}
 					for a, mac := range tc.want {
-						if holder, ok := w.table.Holder(addr(a), time.Now()); ok || mac == "" {
+						if holder, ok := w.holder(addr(a), time.Now()); ok || mac == "" {
 							held[a] = holder
 						}
 					}
 					if diff := cmp.Diff(tc.want, held); diff != "" {
 						t.Errorf("in memory: -want +got:\n%s", diff)
 					}
-					if n := len(w.table.leases[interfaceOf(mac1)]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
+					if n := len(w.table.index.leases[interfaceOf(mac1)]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
 						t.Errorf("it has %d leases in memory", n)
 					}
 				})
@@ -189,7 +189,7 @@ func TestWhenThereAreTooManyLeasesThoseThatEndedAreLeftOut(t *testing.T) {
 	}
 	w.table.Load(all, t0)
 	for _, a := range []string{"192.0.2.102", "192.0.2.103"} {
-		if _, ok := w.table.Holder(addr(a), t0); !ok {
+		if _, ok := w.holder(addr(a), t0); !ok {
 			t.Errorf("the lease of %s, which has not ended, was left out", a)
 		}
 	}

@@ -211,7 +211,7 @@ func TestAFloodOfDiscoversKeepsNobodyFromAnAddress(t *testing.T) {
 	}
 	for _, mac := range []string{mac1, mac2, mac3} {
 		q := ask(w, mac, "", now)
-		if e := w.table.leases.on(q.Subnets, q.device(), q.kind()); e == nil || !e.live(now) {
+		if e := w.table.index.leases.on(q.Subnets, q.device(), q.kind()); e == nil || !e.live(now) {
 			t.Errorf("%s has lost its lease", mac)
 		}
 	}
@@ -319,7 +319,7 @@ func TestLostStore(t *testing.T) {
 		commitNow(t, after, l)
 	}
 	for mac, a := range want {
-		if got, _ := after.table.Holder(a, t0.Add(time.Minute)); got != mac {
+		if got, _ := after.holder(a, t0.Add(time.Minute)); got != mac {
 			t.Errorf("%s is held by %q, want %q", a, got, mac)
 		}
 	}
@@ -521,7 +521,7 @@ func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
 				commitNow(t, w, l)
 			}
 			var got []string
-			for _, e := range w.table.leases[interfaceOf(mac1)] {
+			for _, e := range w.table.index.leases[interfaceOf(mac1)] {
 				got = append(got, e.address.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

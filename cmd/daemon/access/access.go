@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -129,14 +128,13 @@ const (
 	refusedHost      refusal = "host"             // under a name that is not the listener's
 	refusedNobody    refusal = "unauthenticated"  // does not say who it is
 	refusedPassword  refusal = "wrong_password"   // or there is no such user
-	refusedFailures  refusal = "too_many"         // wrong passwords from one address
 	refusedBusy      refusal = "busy"             // too many passwords are being checked
 	refusedHeader    refusal = "untrusted_header" // from an address that is no proxy's
 	refusedAmbiguous refusal = "ambiguous_header" // the proxy names nobody, or several
 )
 
 var allRefusals = []refusal{
-	refusedHost, refusedNobody, refusedPassword, refusedFailures, refusedBusy, refusedHeader, refusedAmbiguous,
+	refusedHost, refusedNobody, refusedPassword, refusedBusy, refusedHeader, refusedAmbiguous,
 }
 
 // verdict is what becomes of a request.
@@ -144,8 +142,7 @@ type verdict struct {
 	refusal refusal // "" = it is answered
 	code    int
 	text    string
-	after   time.Duration // when to try again
-	brief   bool          // it is answered without details, because nobody knows who asks
+	brief   bool // it is answered without details, because the client is unknown
 }
 
 // judge decides what becomes of a request.
@@ -167,7 +164,7 @@ func (a *Access) judge(r *http.Request) verdict {
 		}
 		return a.answersTo(r.Host, verdict{})
 	case shows && a.passwords != nil:
-		return verdictOf(a.passwords.check(r.Context(), clientOf(r), name, password))
+		return verdictOf(a.passwords.check(r.Context(), name, password))
 	case open:
 		return a.answersTo(r.Host, verdict{brief: true})
 	case a.passwords != nil:
@@ -211,14 +208,12 @@ func (a *Access) proxied(r *http.Request) verdict {
 }
 
 // verdictOf says what an answer to a password means.
-func verdictOf(answer answer, after time.Duration) verdict {
+func verdictOf(answer answer) verdict {
 	switch answer {
 	case answerRight:
 		return verdict{}
-	case answerTooMany:
-		return verdict{refusal: refusedFailures, code: http.StatusTooManyRequests, after: after, text: "too many wrong passwords from this address"}
 	case answerBusy:
-		return verdict{refusal: refusedBusy, code: http.StatusServiceUnavailable, after: after, text: "too many passwords are being checked"}
+		return verdict{refusal: refusedBusy, code: http.StatusServiceUnavailable, text: "too many passwords are being checked"}
 	case answerWrong:
 	}
 	return verdict{refusal: refusedPassword, code: http.StatusUnauthorized, text: "there is no such user, or the password is wrong"}
@@ -231,8 +226,8 @@ func (a *Access) refuse(w http.ResponseWriter, v verdict) {
 	if v.code == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Basic realm="Ingot", charset="UTF-8"`)
 	}
-	if v.after > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(max(v.after.Round(time.Second), time.Second).Seconds())))
+	if v.code == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(v.code)

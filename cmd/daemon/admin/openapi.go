@@ -29,7 +29,7 @@ func description() object {
 		return object{"get": object{"summary": summary, "parameters": append([]object{}, parameters...), "responses": object{
 			"200":     object{"description": "The answer.", "content": object{kind: object{"schema": schema}}},
 			"304":     object{"description": "Unchanged."},
-			"default": text("An error. 400: the request is wrong. 401, 403, 429: the client may not read this. 404: there is no such object. 503: too many clients."),
+			"default": text("An error. 400: the request is wrong. 401, 403: the client may not read this. 404: there is no such object. 503: too many clients or passwords at the same time."),
 		}}}
 	}
 	parameter := func(in, name, description string) object {

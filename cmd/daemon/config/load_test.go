@@ -46,7 +46,7 @@ func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 	got, problem := load(t, `
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
            auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
-           verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
+           verify: {mode: none, keys: ""}, allowPlaintextSecrets: false, ageKeyFile: ""}
 status:   {branch: status, author: Ingot <ingot@localhost>, signingKeyFile: ""}
 redis:    {url: "", sealKeyFile: ""}
 state:    {dir: /var/lib/ingot}
@@ -135,8 +135,8 @@ func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
 			want: `INGOT_GUARD_MAX_DISRUPTIONS: guard.maxDisruptions: "three" is no whole number`,
 		},
 		"a truth that is none": {
-			env:  "INGOT_GIT_STRICT=maybe",
-			want: `INGOT_GIT_STRICT: git.strict: "maybe" is neither true nor false`,
+			env:  "INGOT_GIT_ALLOW_PLAINTEXT_SECRETS=maybe",
+			want: `INGOT_GIT_ALLOW_PLAINTEXT_SECRETS: git.allowPlaintextSecrets: "maybe" is neither true nor false`,
 		},
 		"a size without sense": {
 			env: "INGOT_BOOT_CACHE_SIZE=lots",

@@ -42,23 +42,18 @@ type Options struct {
 // Git says where the desired state is.
 type Git struct {
 	URL                   string        `json:"url"`    // https, http, ssh, user@host:path or a local path
-	Branch                string        `json:"branch"` // or one of the next three
+	Branch                string        `json:"branch"` // or one of the next two
 	Tag                   string        `json:"tag"`
 	Semver                string        `json:"semver"` // a range of versions, of which the newest tag counts
-	Commit                string        `json:"commit"` // a whole hash
 	Path                  string        `json:"path"`   // folder inside the repository
 	Interval              time.Duration `json:"interval"`
 	Auth                  GitAuth       `json:"auth"`
-	Proxy                 string        `json:"proxy"` // URL; empty is what the environment says
 	Verify                GitVerify     `json:"verify"`
-	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
 	CommitStatus          CommitStatus  `json:"commitStatus"`
-	// WebURL is the address of the repository's page at its forge, WebStyle which forge that
-	// is: what the web page links to. Both are derived where url is plainly of one.
-	WebURL   string `json:"webURL"`
-	WebStyle string `json:"webStyle"` // github, gitlab, gitea or forgejo
+	// WebURL is the address of the repository's page at its forge; derived from url when empty.
+	WebURL string `json:"webURL"`
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`
@@ -80,17 +75,13 @@ type GitHubApp struct {
 	AppID          int    `json:"appID"`
 	InstallationID int    `json:"installationID"`
 	PrivateKeyFile string `json:"privateKeyFile"`
-	URL            string `json:"url"` // of the API
 }
 
-// CommitStatus says where the forge is told what became of a commit. Without a provider it
-// is not told.
+// CommitStatus configures the status that is posted for each commit. Without a token none is.
 type CommitStatus struct {
-	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo
+	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo; also for links to its pages
 	URL       string `json:"url"`      // of the API; derived when empty
-	Project   string `json:"project"`  // owner/name; derived when empty
 	TokenFile string `json:"tokenFile"`
-	Context   string `json:"context"` // the name of the status
 }
 
 // GitVerify says which signatures a revision must carry.
@@ -284,8 +275,7 @@ func Default() Options {
 	return Options{
 		Git: Git{
 			Branch: "main", Path: ".", Interval: time.Minute,
-			Auth: GitAuth{GitHubApp: GitHubApp{URL: gitsource.DefaultGitHubAPI}}, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
-			CommitStatus: CommitStatus{Context: "ingot"},
+			Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
 		},
 		Status:    Status{Branch: "status", Author: gitsource.DefaultAuthorName + " <" + gitsource.DefaultAuthorEmail + ">"},
 		State:     State{Dir: "/var/lib/ingot"},

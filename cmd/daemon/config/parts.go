@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"os"
 
 	"ingot/bootsvc/oci"
 	"ingot/gitsource"
+	"ingot/gitsource/forge"
 )
 
 // Credentials name the credential files of the repository as gitsource wants them.
@@ -14,8 +16,16 @@ func (g Git) Credentials() gitsource.Auth {
 	a := g.Auth
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
-		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile, GitHubApp: a.App(), Proxy: g.Proxy,
+		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile, GitHubApp: g.app(),
 	}
+}
+
+// Web returns the addresses of the repository's pages.
+func (g Git) Web() (forge.Web, error) { return forge.NewWeb(g.URL, g.WebURL, g.CommitStatus.Provider) }
+
+// Project returns where commit statuses are posted.
+func (g Git) Project() (forge.Project, error) {
+	return forge.NewProject(g.CommitStatus.Provider, cmp.Or(g.WebURL, g.URL), g.CommitStatus.URL)
 }
 
 // Images are where images come from, as far as the configuration says it. A daemon that runs

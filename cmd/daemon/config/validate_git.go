@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ingot/gitsource"
+	"ingot/gitsource/forge"
 )
 
 func (c *checks) git(o *Options) {
@@ -26,9 +27,6 @@ func (c *checks) git(o *Options) {
 		c.wrong("git.path", `%q is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`, p)
 	}
 	c.githubApp(o)
-	if err := gitsource.CheckProxy(o.Git.Proxy, o.Git.URL); err != nil {
-		c.wrong("git.proxy", "%v", err)
-	}
 	auth := o.Git.Auth
 	if auth.UsernameFile != "" && auth.PasswordFile == "" {
 		c.wrong("git.auth.passwordFile", "is empty though git.auth.usernameFile is set; name the file that holds the password or token")
@@ -41,7 +39,7 @@ func (c *checks) git(o *Options) {
 
 // githubApp checks an installation, which excludes other credentials.
 func (c *checks) githubApp(o *Options) {
-	app := o.Git.Auth.App()
+	app := o.Git.app()
 	if app == nil {
 		return
 	}
@@ -57,18 +55,18 @@ func (c *checks) githubApp(o *Options) {
 	}
 }
 
-// App is the installation of a GitHub App to log in as, nil if there is none.
-func (a GitAuth) App() *gitsource.GitHubApp {
-	g := a.GitHubApp
-	if g.AppID == 0 && g.InstallationID == 0 && g.PrivateKeyFile == "" {
+// app is the installation of a GitHub App to log in as, nil if there is none.
+func (g Git) app() *gitsource.GitHubApp {
+	a := g.Auth.GitHubApp
+	if a == (GitHubApp{}) {
 		return nil
 	}
-	return &gitsource.GitHubApp{AppID: g.AppID, InstallationID: g.InstallationID, PrivateKeyFile: g.PrivateKeyFile, URL: g.URL}
+	return &gitsource.GitHubApp{AppID: a.AppID, InstallationID: a.InstallationID, PrivateKeyFile: a.PrivateKeyFile, API: forge.GitHubAPI(g.URL)}
 }
 
 // Ref is what of the repository is followed.
 func (g Git) Ref() gitsource.Ref {
-	return gitsource.Ref{Branch: g.Branch, Tag: g.Tag, Semver: g.Semver, Commit: g.Commit}
+	return gitsource.Ref{Branch: g.Branch, Tag: g.Tag, Semver: g.Semver}
 }
 
 // Verification says which signatures a revision must carry.
@@ -78,7 +76,7 @@ func (g Git) Verification() gitsource.Verify {
 
 func (c *checks) ref(o *Options) {
 	g := o.Git
-	keys := map[string]string{"git.tag": g.Tag, "git.semver": g.Semver, "git.commit": g.Commit}
+	keys := map[string]string{"git.tag": g.Tag, "git.semver": g.Semver}
 	maps.DeleteFunc(keys, func(_, value string) bool { return value == "" })
 	if err := g.Ref().Check(); len(keys) == 0 {
 		c.branch("git.branch", g.Branch)

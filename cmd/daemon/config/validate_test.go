@@ -207,7 +207,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a branch and a tag": {
 			text: "git: {url: /srv/metal.git, branch: main, tag: v1}\n",
-			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag, semver and commit can be followed: leave the others out",
+			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag and semver can be followed: leave the others out",
 		},
 		"a webhook without a secret": {
 			text: repository + "webhook: {listen: \":8083\", secretFile: \"\"}\n",
@@ -223,17 +223,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "webhook: {listen: \":8082\", secretFile: /proc/version}\n",
 			want: `ingot.yaml:2:19: webhook.listen: ":8082" is taken by boot.listen; give one of them another port`,
 		},
-		"pages of a forge that is not known": {
-			text: "git: {url: https://git.example.com/infra/metal.git, webStyle: bitbucket}\n",
-			want: `ingot.yaml:1:63: git.webStyle: "bitbucket" is not allowed: must be one of forgejo, gitea, github, gitlab, or empty`,
-		},
 		"pages at an address that does not tell whose they are": {
 			text: "git: {url: /srv/metal.git, webURL: \"https://git.example.com/infra/metal\"}\n",
-			want: "ingot.yaml: git.webStyle: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
+			want: "ingot.yaml: git.commitStatus.provider: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
 				"github, gitlab",
 		},
 		"pages at what is no address": {
-			text: "git: {url: /srv/metal.git, webURL: \"javascript:alert(1)\", webStyle: github}\n",
+			text: "git: {url: /srv/metal.git, webURL: \"javascript:alert(1)\"}\n",
 			want: `ingot.yaml:1:36: git.webURL: "javascript:alert(1)" is no address of a repository's page: write https://host/owner/name`,
 		},
 		"commit statuses at a host that is not known": {
@@ -248,15 +244,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 				"forgejo, gitea, github, gitlab, or take those out",
 		},
 		"commit statuses without a token": {
-			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {provider: gitea}}\n",
-			want: "ingot.yaml: git.commitStatus.tokenFile: is empty though git.commitStatus.provider is set; name the file with a " +
+			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {provider: gitea, url: \"https://git.example.com\"}}\n",
+			want: "ingot.yaml: git.commitStatus.tokenFile: is empty though git.commitStatus.url is set; name the file with a " +
 				"token that may write commit statuses",
 		},
 		"commit statuses of a repository that no Git host has": {
-			text: "git: {url: /srv/metal.git, commitStatus: {provider: gitea, tokenFile: /proc/version, context: \"\"}}\n",
-			want: `ingot.yaml:1:95: git.commitStatus.context: "" is not allowed: must be a name of at most 100 bytes in one line, ` +
-				"such as ingot\n" + `ingot.yaml: git.commitStatus.project: "/srv/metal.git" is no address of a Git host, so both ` +
-				"url and project have to be set",
+			text: "git: {url: /srv/metal.git, commitStatus: {provider: gitea, tokenFile: /proc/version}}\n",
+			want: `ingot.yaml:1:12: git.url: "/srv/metal.git" is not an address at a Git host; set git.webURL to the repository's page`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,14 +329,9 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		" git.auth.githubApp.appID": func(o *Options) {
 			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k"}
 		},
-		"git.auth.githubApp.url": func(o *Options) {
-			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k", URL: "http://api.example.com"}
-		},
 		"git.auth.githubApp.privateKeyFile": func(o *Options) { o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1} },
-		"git.proxy":                         func(o *Options) { o.Git.URL, o.Git.Proxy = "https://github.com/x/y", "http://me:secret@proxy:3128" },
 		"git.tag":                           func(o *Options) { o.Git.Branch, o.Git.Tag = "", "a..b" },
 		"git.semver":                        func(o *Options) { o.Git.Branch, o.Git.Semver = "", "newest" },
-		"git.commit":                        func(o *Options) { o.Git.Branch, o.Git.Commit = "", "abc1234" },
 		"git.verify.mode":                   func(o *Options) { o.Git.Verify = GitVerify{Mode: "all", Keys: "/keys"} },
 		"git.verify.keys":                   func(o *Options) { o.Git.Verify.Mode = "head" },
 		"state.dir":                         func(o *Options) { o.State.Dir = "" },

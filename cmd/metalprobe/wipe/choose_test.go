@@ -90,19 +90,3 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
-
-func TestTakedowns(t *testing.T) {
-	over := func(result string, above ...inventory.Node) Choice {
-		return Choice{Disk: inventory.Disk{Above: above}, Result: result}
-	}
-	volume, array := inventory.Node{Name: "dm-0", Mapping: "vg-root"}, inventory.Node{Name: "md127", Array: true}
-	other := inventory.Node{Name: "dm-1", Mapping: "used"}
-	got := takedowns([]Choice{
-		over("", volume, array, inventory.Node{Name: "sda1"}),
-		over("", volume, array, inventory.Node{Name: "sdb1"}),
-		over(model.WipeFailed, other),
-	})
-	if diff := cmp.Diff([]inventory.Node{volume, array}, got); diff != "" {
-		t.Errorf("what is taken down (-want +got):\n%s", diff)
-	}
-}

@@ -53,8 +53,8 @@ type Options struct {
 	BMCNetworks            model.BMCNetworks  // where BMCs are; others are sent nothing
 	Tenants                model.Tenants      // what the files below a folder may define and use
 	MACPrefixes            *model.MACPrefixes // how to reach BMCs that have no manifest; nil = none
-	// Strict is git.strict, PlaintextSecrets git.allowPlaintextSecrets. They decide nothing here, and are shown in plans.
-	Strict, PlaintextSecrets bool
+	// PlaintextSecrets is git.allowPlaintextSecrets. It decides nothing here, and is shown in plans.
+	PlaintextSecrets bool
 	// LeaseNetworks are those on which Ingot gives leases; nil = all. Elsewhere the address in the manifest counts.
 	LeaseNetworks []string
 	// A BMC may refuse MaxRefused credentials within RefusedWithin, so that its account is not locked.

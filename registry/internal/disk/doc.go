@@ -1,3 +1,2 @@
-// Package disk makes what is written to files durable, and locks them, by the calls of
-// the operating system that the standard library leaves out.
+// Package disk locks files and drops their mapped pages, by system calls that the standard library leaves out.
 package disk

@@ -3,25 +3,38 @@ package daemon
 import (
 	"net/netip"
 
+	"ingot/bootsvc/conversation"
+	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
 )
 
+// clients knows which machine has an address, and records what machines ask.
+type clients struct {
+	*core
+	dhcp       *dhcp.Server // nil = off
+	endpoints  *addresses.Endpoints
+	heard      *netboot.Heard // by dhcp
+	cards      *conversation.Log
+	links      *neighbour.Table   // nil = they cannot be read
+	neighbours netboot.Neighbours // links, or why not
+}
+
 // addressRules say which client may use a server's boot ticket.
-func (d *daemon) addressRules() netboot.AddressRules {
+func (c *clients) addressRules() netboot.AddressRules {
 	return netboot.AddressRules{
-		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry.Boots,
-		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.Holder, Heard: d.heard, Neighbours: d.neighbours},
+		Rule: c.opts.AddressRule(), Of: c.opts.AddressRuleAt, Servers: c.registry.Boots,
+		Evidence: netboot.Evidence{Leases: c, Endpoint: c.endpoints.Holder, Heard: c.heard, Neighbours: c.neighbours},
 	}
 }
 
 // addressRulesAtOnce are the address rules for what must not wait for an answer of a link.
-func (d *daemon) addressRulesAtOnce() netboot.AddressRules {
-	rules := d.addressRules()
-	if d.links != nil {
-		rules.Neighbours = knownLinks{d.links}
+func (c *clients) addressRulesAtOnce() netboot.AddressRules {
+	rules := c.addressRules()
+	if c.links != nil {
+		rules.Neighbours = knownLinks{c.links}
 	}
 	return rules
 }
@@ -42,36 +55,33 @@ func reportRules(b netboot.AddressRules, t *model.Ticket, token bool) netboot.Ad
 	return b
 }
 
-// leases is the lease table for parts that are made before it. It is empty without DHCP.
-type leases struct{ d *daemon }
-
-// Holder implements netboot.Leases.
-func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
-	if l.d.dhcp == nil {
+// Holder implements netboot.Leases: the lease table is empty without DHCP.
+func (c *clients) Holder(a netip.Addr) (mac string, ok bool) {
+	if c.dhcp == nil {
 		return "", false
 	}
-	return l.d.dhcp.Holder(a)
+	return c.dhcp.Holder(a)
 }
 
 // isThere reports whether packets to an address leave at once: its link's neighbour table has somebody there, or
 // they go by a router.
-func (d *daemon) isThere(a netip.Addr) bool {
-	if d.links == nil {
+func (c *clients) isThere(a netip.Addr) bool {
+	if c.links == nil {
 		return true
 	}
-	n, err := d.links.Known(a)
+	n, err := c.links.Known(a)
 	return err != nil || !n.OnLink || n.MAC != ""
 }
 
 // openNeighbours begins to watch which machines are on the links of this one.
-func (d *daemon) openNeighbours() {
+func (c *clients) openNeighbours() {
 	table, err := neighbour.Open()
 	if err != nil {
-		d.log.Warn("the neighbours on links cannot be read, so no machine is served there unless boot.bindTickets says otherwise", "err", err)
-		d.neighbours = hiddenLinks{err}
+		c.log.Warn("the neighbours on links cannot be read, so no machine is served there unless boot.bindTickets says otherwise", "err", err)
+		c.neighbours = hiddenLinks{err}
 		return
 	}
-	d.links, d.neighbours = table, table
+	c.links, c.neighbours = table, table
 }
 
 // hiddenLinks are links whose neighbours cannot be read.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +10,44 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ingot/model/must"
 )
+
+func TestTheConfigurationIsThatOfTheWorkingDirectoryUnlessOneIsNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := configFile(""); got != "" {
+		t.Errorf("with no file: %q, want none", got)
+	}
+	must.Do(t, os.WriteFile("ingot.yaml", nil, 0o600))
+	if got := configFile(""); got != "ingot.yaml" {
+		t.Errorf("with ingot.yaml: %q", got)
+	}
+	named := filepath.Join("elsewhere", "a.yaml") // that it is missing, its reader says
+	if got := configFile(named); got != named {
+		t.Errorf("with another named: %q", got)
+	}
+}
+
+func TestTheServiceManagerIsTold(t *testing.T) {
+	for _, name := range []string{filepath.Join(t.TempDir(), "notify"), "@ingot-" + filepath.Base(t.TempDir()) + t.Name()} {
+		socket := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
+		defer socket.Close()
+		if err := notifySystemd(name, "READY=1"); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := make([]byte, 64)
+		_ = socket.SetReadDeadline(time.Now().Add(5 * time.Second))
+		n, err := socket.Read(got)
+		if err != nil || string(got[:n]) != "READY=1" {
+			t.Errorf("%s was told %q, %v", name, got[:n], err)
+		}
+	}
+	if err := notifySystemd("", "READY=1"); err != nil {
+		t.Errorf("without a service manager: %v", err)
+	}
+}
 
 func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
 	dir := t.TempDir()
