@@ -82,7 +82,6 @@ func (c *reader) orderFails(t model.SystemTarget, kind error, detail string) err
 	return &Error{BMC: c.name, Method: http.MethodPatch, URI: t.URI, Kind: kind, Detail: printable(detail, maxDetail)}
 }
 
-// arranged is the order that is wanted of a machine with this one.
 func (c *reader) arranged(ctx context.Context, t model.SystemTarget, now boot, want []model.BootOrder) ([]string, error) {
 	if n := len(now.Order); n == 0 || n > maxBootOptions {
 		return nil, c.orderFails(t, ErrUnsupported,

@@ -30,7 +30,6 @@ type variant struct {
 	want override
 }
 
-// override is the override that is written.
 type override struct {
 	Enabled string `json:"BootSourceOverrideEnabled"`
 	Target  string `json:"BootSourceOverrideTarget,omitempty"`
@@ -51,7 +50,6 @@ const (
 	uefi       = string(schemas.UEFIBootSourceOverrideMode)
 )
 
-// bootTarget returns the override target for the method.
 func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 	if s.boot.empty() && s.settings == "" && len(s.quirk.settings) == 0 {
 		return "", errors.New("the machine has no boot override; set its boot order by hand")
@@ -171,7 +169,6 @@ func (o override) mayBeLate(read, before boot) bool {
 	return read.sameAs(before) || o.Enabled != disabled && read.idle()
 }
 
-// empty reports whether there is no override at all.
 func (b boot) empty() bool {
 	return b.Enabled == nil && b.Target == nil && len(b.Targets) == 0
 }

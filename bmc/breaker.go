@@ -100,7 +100,6 @@ func (b *breaker) proven(d digest) bool {
 	return ok && b.now().Before(at.Add(provenFor))
 }
 
-// open reports whether the credentials are not to be tried on the BMC.
 func (b *breaker) open(d digest, name model.BMCName, isDefault bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,7 +144,6 @@ func (b *breaker) retry(d digest, name model.BMCName) {
 	b.again[refusedKey{d, name}] = true
 }
 
-// accept notes that the BMC accepted the credentials.
 func (b *breaker) accept(d digest, name model.BMCName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,7 +164,6 @@ func (b *breaker) forget(name model.BMCName) {
 	}
 }
 
-// count returns how many breakers are open.
 func (b *breaker) count() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -76,7 +76,6 @@ type notPermitted struct{ error }
 // Unwrap returns what Options.Permit said.
 func (e *notPermitted) Unwrap() error { return e.error }
 
-// changes reports whether the request changes a machine.
 func changes(req *http.Request) bool {
 	_, login := req.Context().Value(loginKey{}).(*auth)
 	return effortOf(req) != nil && req.Method != http.MethodGet && !login

@@ -185,7 +185,6 @@ func (k *checkup) resolve(ctx context.Context) (model.BMCNetworks, bool) {
 	return networks, true
 }
 
-// joinOr lists what there is, or says that there is nothing.
 func joinOr(list []string, otherwise string) string {
 	if len(list) == 0 {
 		return otherwise
@@ -201,7 +200,6 @@ func resultOf(has bool) CheckResult {
 	return CheckNone
 }
 
-// filled are the texts that are not empty.
 func filled(all ...string) (some []string) {
 	for _, s := range all {
 		if s != "" {

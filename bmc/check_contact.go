@@ -96,7 +96,6 @@ func tooOld(err error) bool {
 	return strings.Contains(text, "protocol version not supported") || strings.Contains(text, "unsupported protocol version")
 }
 
-// redfish checks whether there is a Redfish service.
 func (k *checkup) redfish(ctx context.Context) bool {
 	unlock, err := k.client.lockLogin(ctx)
 	if err != nil {

@@ -18,7 +18,6 @@ type systemCheck struct {
 	target model.SystemTarget
 }
 
-// system checks one system.
 func (k *checkup) system(ctx context.Context, fact model.SystemFact) {
 	s := &systemCheck{k, fact, model.SystemTarget{BMC: k.opts.Target, URI: fact.URI, UUID: fact.UUID, Board: fact.Board}}
 	if k.report.BMC.Fingerprint != "" && k.opts.CA == nil {
@@ -89,7 +88,6 @@ func (s *systemCheck) inventory(ctx context.Context) {
 	}
 }
 
-// partsOf counts what an inventory has.
 func partsOf(inv *model.Inventory) string {
 	drives, volumes := 0, 0
 	for _, st := range inv.Storages {

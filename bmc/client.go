@@ -131,14 +131,12 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// answer is a whole answer.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// etag returns the answer's ETag, from the header or else from the body.
 func (a *answer) etag(fromBody string) string {
 	if tag := a.header.Get("ETag"); tag != "" {
 		return tag
@@ -146,7 +144,6 @@ func (a *answer) etag(fromBody string) string {
 	return fromBody
 }
 
-// header is one request header.
 type header struct{ key, value string }
 
 // get reads a resource. An answer that is none, though its status says that it is, is
@@ -296,7 +293,6 @@ func newPace(perSecond float64) *pace {
 	return &pace{most: rate.Limit(perSecond), limiter: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
-// wait waits for a token.
 func (p *pace) wait(ctx context.Context) error {
 	if p == nil {
 		return nil
@@ -304,7 +300,6 @@ func (p *pace) wait(ctx context.Context) error {
 	return p.limiter.Wait(ctx)
 }
 
-// answered notes how long an answer took.
 func (p *pace) answered(took time.Duration) {
 	if p == nil {
 		return

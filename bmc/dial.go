@@ -38,7 +38,6 @@ func (c *sender) dialer(scheme string) *net.Dialer {
 	}
 }
 
-// dial counts the connections.
 func (c *sender) dial(d *net.Dialer) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, address)

@@ -348,7 +348,6 @@ func (c *reader) tooMuch(uri string) error {
 	return c.halfAnswer(uri, fmt.Sprintf("what is listed has more than %d bytes", maxListed))
 }
 
-// collection reads one page of a collection.
 func (c *reader) collection(ctx context.Context, uri string, levels int) (*collection, error) {
 	svc, err := c.root(ctx)
 	if err != nil {
@@ -412,7 +411,6 @@ func (s *service) withoutExpand() *service {
 	return &plain
 }
 
-// member reads one resource.
 func (c *reader) member(ctx context.Context, uri string) (member, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {

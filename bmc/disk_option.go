@@ -43,7 +43,6 @@ func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) error {
 // diskNodes begin the node of a disk in a device path as text (UEFI 2.10 §10.6).
 var diskNodes = []string{"HD(", "NVMe(", "Sata(", "Ata(", "Scsi(", "SAS(", "SasEx(", "UFS(", "eMMC("}
 
-// isDisk reports whether the option boots from a disk of the machine.
 func (o bootOption) isDisk() bool {
 	return slices.ContainsFunc(strings.Split(o.UefiDevicePath, "/"), func(node string) bool {
 		return slices.ContainsFunc(diskNodes, func(disk string) bool { return strings.HasPrefix(node, disk) })

@@ -390,7 +390,6 @@ func (f *fake) target() model.BMCTarget {
 
 func (f *fake) system1() model.SystemTarget { return model.SystemTarget{BMC: f.target(), URI: sysURI} }
 
-// clock is a clock that is set by hand.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

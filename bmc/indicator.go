@@ -38,7 +38,6 @@ type locator struct {
 	Active *bool
 }
 
-// shown is what the indicator shows.
 func (l locator) shown() model.Indicator {
 	switch {
 	case slices.Contains(indicatorLEDs, l.LED), l.Active == nil:

@@ -31,7 +31,6 @@ const (
 	maxDeleted = 8
 )
 
-// kept returns the sessions that were kept, the newest first.
 func (c *connection) kept() []Session {
 	if c.opts.Sessions == nil {
 		return nil
@@ -79,7 +78,6 @@ func (c *connection) resume(ctx context.Context, svc *service) (*auth, error) {
 	return nil, nil
 }
 
-// gone reports whether a session has ended.
 func gone(err error) bool {
 	status := statusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusNotFound || status == http.StatusGone

@@ -30,7 +30,6 @@ func (c *networkInterface) leads() bool {
 	return c.NetworkDeviceFunctions.ID != "" || c.Ports.ID != "" || c.NetworkPorts.ID != ""
 }
 
-// chassis is a Chassis resource.
 type chassis struct {
 	NetworkAdapters link
 	Links           struct{ ComputerSystems []link }

@@ -53,7 +53,6 @@ func (p *Pool) State(ctx context.Context, t model.SystemTarget) (SystemState, er
 	return s, nil
 }
 
-// power reads the power state.
 func (c *reader) power(ctx context.Context, uri string) (model.Power, error) {
 	s, err := c.poll(ctx, uri)
 	return s.Power, err

@@ -42,12 +42,10 @@ type processorSummary struct {
 	Model                                   string
 }
 
-// shown is what of the system changes.
 func (s *system) shown() SystemState {
 	return changeable{PowerState: s.PowerState, UUID: s.UUID, SerialNumber: s.SerialNumber, Model: s.Model, LastResetTime: s.LastResetTime, BootProgress: s.BootProgress}.shown()
 }
 
-// locator is what the system shows of its indicator.
 func (s *system) locator() locator { return locator{s.IndicatorLED, s.LocationIndicatorActive} }
 
 // boot is ComputerSystem.Boot. Pointers are nil for what the BMC does not have.

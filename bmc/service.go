@@ -116,7 +116,6 @@ type rootLinks struct {
 	Oem                              map[string]json.RawMessage
 }
 
-// none reports whether the root leads nowhere.
 func (l *rootLinks) none() bool {
 	return l.Systems.ID == "" && l.Managers.ID == "" && l.UpdateService.ID == "" && l.Links.Sessions.ID == ""
 }

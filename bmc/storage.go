@@ -60,7 +60,6 @@ func (r *reading) simpleStorages(uri string) error {
 	})
 }
 
-// storage reads one subsystem.
 func (r *reading) storage(m member, s *storage) {
 	out := model.Storage{Name: clip(cmp.Or(s.Name, s.Short)), State: clip(s.Status.State)}
 	var uris []string // of the drives

@@ -36,7 +36,6 @@ type systemState struct {
 	noIfMatch   bool    // the BMC takes its own ETag for a stranger's
 }
 
-// state returns a copy of what is known of the system.
 func (c *reader) state(uri string) systemState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +45,6 @@ func (c *reader) state(uri string) systemState {
 	return systemState{}
 }
 
-// learn changes what is known of the system.
 func (c *reader) learn(uri string, change func(*systemState)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +94,6 @@ func (c *reader) readSystem(ctx context.Context, uri string) (*system, []string,
 	return &sys, odd, nil
 }
 
-// unreadable is the error for an answer that is not what was asked for.
 func (c *sender) unreadable(uri string, err error) error {
 	return &Error{BMC: c.name, Method: "GET", URI: uri, Kind: ErrUnsupported, Detail: "not a Redfish resource: " + c.detail(err.Error()), Err: err}
 }

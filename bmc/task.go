@@ -34,7 +34,6 @@ func (c *client) followTask(ctx context.Context, a *answer) {
 	}
 }
 
-// task is what is read of a Task.
 type task struct {
 	ID          string `json:"@odata.id"`
 	TaskMonitor string

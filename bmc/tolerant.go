@@ -54,7 +54,6 @@ type repairer struct {
 // exhausted reports whether the repair costs more than it may.
 func (m *repairer) exhausted() bool { return m.cost > maxRepair }
 
-// try reports whether v, depth values deep, fits.
 func (m *repairer) try(fits func(json.RawMessage) bool, v json.RawMessage, depth int) bool {
 	m.cost += (depth+1)*len(v) + perRepair
 	return !m.exhausted() && fits(v)

@@ -28,7 +28,6 @@ type answer struct {
 	counter prometheus.Counter
 }
 
-// note notes that bytes of the body were sent.
 func (a *answer) note(bytes int64) {
 	a.sent += bytes
 	if a.counter != nil {
@@ -92,7 +91,6 @@ func (a *answer) send(src io.Reader, limit int64) (int64, error) {
 	return n, err
 }
 
-// copy sends what src has next.
 func (a *answer) copy(src io.Reader, limit int64) (int64, error) {
 	buffer := chunks.Get().(*[128 << 10]byte)
 	defer chunks.Put(buffer)

@@ -24,8 +24,7 @@ type boot struct {
 	err    error // why the ticket cannot stand in a boot script, if it cannot
 	// options are what its payload means for the script, once that was looked at.
 	options atomic.Pointer[scriptOptions]
-	// script is the one that was served last.
-	script atomic.Pointer[servedScript]
+	script  atomic.Pointer[servedScript]
 	// previous are the boots that the server had before, with this ticket and others, as far
 	// as they were asked for here: only so can a token that was good once be told from one
 	// that never was.

@@ -183,7 +183,6 @@ func stageOf(img model.PinnedImage, l *model.Layer) model.BootStage {
 	return ""
 }
 
-// partOf says what of an image a layer is.
 func partOf(img model.PinnedImage, l *model.Layer) string {
 	switch l {
 	case img.Kernel:
@@ -240,7 +239,6 @@ func (s *Server) noteLayer(r *request, want wanted) {
 	s.gate.tryNote(r, want.ticket, stage)
 }
 
-// scripted reports whether t's server was served its script.
 func (g *gate) scripted(t *model.Ticket) bool {
 	holder, _ := g.tickets.Find(t.UUID)
 	p := holder.Progress

@@ -32,7 +32,6 @@ func newLogLimiter() *logLimiter {
 	return &logLimiter{last: lru.New[loggedRefusal, time.Time](maxLogged)}
 }
 
-// allow reports whether to log a refusal now, and takes it that this is done.
 func (l *logLimiter) allow(r loggedRefusal, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

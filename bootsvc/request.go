@@ -54,7 +54,6 @@ func (r *request) text(body string) { r.body("text/plain; charset=utf-8", body) 
 // body answers 200 with a whole body.
 func (r *request) body(contentType, body string) { r.respond(http.StatusOK, contentType, body) }
 
-// refuse answers with a code and a line that says why.
 func (r *request) refuse(code int, why string) {
 	r.said = why
 	r.respond(code, "text/plain; charset=utf-8", why+"\n")
@@ -66,7 +65,6 @@ func (r *request) unavailable(why string) {
 	r.refuse(http.StatusServiceUnavailable, why)
 }
 
-// json answers with a document.
 func (r *request) json(code int, document any) {
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -31,7 +31,6 @@ func (r *route) andMore(n int) *route {
 	return r
 }
 
-// fits reports whether the elements of a path are those of the route.
 func (r *route) fits(elements []string) bool {
 	more := len(elements) - 1
 	return elements[0] == r.first && r.least <= more && more <= r.most
@@ -52,7 +51,6 @@ var routes = []*route{
 	newRoute("/files/{path}", "file", (*Server).serveFile).andMore(1),
 }
 
-// unknownPath is the route of all other paths.
 var unknownPath = &route{pattern: "other", thing: "unknown path", serve: (*Server).serveNotFound}
 
 // maxPath bounds the length of a path in bytes.

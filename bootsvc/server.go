@@ -169,7 +169,6 @@ func NewHTTPServer(h http.Handler) *http.Server {
 	}
 }
 
-// logger returns log, or one that discards.
 func logger(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)

@@ -146,7 +146,6 @@ func sameToken(token model.Sensitive, shown string) bool {
 	return !token.IsZero() && subtle.ConstantTimeCompare([]byte(token.Reveal()), []byte(shown)) == 1
 }
 
-// deny answers a request that is refused.
 func (g *gate) deny(r *request, o model.TicketHolder, what model.TicketThing, why refusal) {
 	g.noteRefusal(r, o, what, why.reason)
 	r.refuse(http.StatusForbidden, why.told)

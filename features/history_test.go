@@ -88,7 +88,6 @@ func renameClaims(ctx context.Context, old, new string) error {
 	return w.commit(files, "rename "+old+" to "+new)
 }
 
-// renamed is a claim with another name.
 func renamed(claim map[string]any, name string) map[string]any {
 	o := maps.Clone(claim)
 	meta := maps.Clone(o["metadata"].(map[string]any))

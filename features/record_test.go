@@ -50,7 +50,6 @@ func (w *site) age(by time.Duration) error {
 	return errors.Join(err, w.commitAgain("", then))
 }
 
-// edit changes the one value of a bucket.
 func edit[V any](tx *bolt.Tx, bucket string, change func(*V)) error {
 	b, value := tx.Bucket([]byte(bucket)), new(V)
 	if err := json.Unmarshal(b.Get([]byte(bucket)), value); err != nil {

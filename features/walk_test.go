@@ -71,7 +71,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// walk is one history.
 type walk struct {
 	*site
 	ctx    context.Context

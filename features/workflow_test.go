@@ -102,7 +102,6 @@ func runWorkflow(ctx context.Context, of string) error {
 	return nil
 }
 
-// workflowScript is one script of a workflow.
 type workflowScript struct {
 	text string
 	env  map[string]string

@@ -20,7 +20,6 @@ func protected(kind model.Kind) bool {
 	return claiming(kind) || kind == model.KindServer || kind == model.KindServerMaintenance
 }
 
-// claiming reports whether objects of this kind have servers.
 func claiming(kind model.Kind) bool {
 	return kind == model.KindServerClaim || kind == model.KindServerBootConfiguration
 }
@@ -241,7 +240,6 @@ func (f *effective) settleTokens(prev effective, newToken func() string) {
 // sameContent reports whether two objects say the same, wherever they stand.
 func sameContent(a, b model.Object) bool { return reflect.DeepEqual(content(a), content(b)) }
 
-// content is an object without its place.
 func content(o model.Object) model.Object {
 	c := reflect.New(reflect.TypeOf(o).Elem())
 	c.Elem().Set(reflect.ValueOf(o).Elem())

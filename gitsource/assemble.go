@@ -50,7 +50,6 @@ type previousLocation struct {
 	gone   bool // a commit took it from there
 }
 
-// rarely is what the object has of it.
 func (p located) rarely() rarely {
 	if p.rare == nil {
 		return rarely{}
@@ -58,14 +57,12 @@ func (p located) rarely() rarely {
 	return *p.rare
 }
 
-// alter changes what the object has rarely.
 func (p *located) alter(change func(*rarely)) {
 	r := p.rarely()
 	change(&r)
 	p.rare = &r
 }
 
-// hold marks the object as one that is not what the revision says, since one.
 func (p *located) hold(since model.Revision) {
 	p.lastGood = true
 	p.alter(func(r *rarely) { r.since = since })
@@ -90,7 +87,6 @@ func (p located) suspects() []string {
 	return []string{p.path}
 }
 
-// objectsInForce are objects by their identity.
 type objectsInForce map[model.Identity]located
 
 // effective is what is in force. It is not changed once made.
@@ -448,7 +444,6 @@ func (a *assembler) keepOrQuarantine(id model.Identity, owner string, behind ...
 	}
 }
 
-// settled reports whether it is decided what becomes of an identity.
 func (o *outcome) settled(id model.Identity) bool {
 	_, inForce := o.effective.objects[id]
 	_, absent := o.effective.absent[id]
@@ -625,7 +620,6 @@ func position(p located) (file string, line int) {
 	return p.path, 0
 }
 
-// named returns the object that a problem names, if it names one.
 func named(p model.Problem) (model.Identity, bool) {
 	id, ok := model.ParseIdentity(p.Object)
 	return id, ok && id.Name != ""

@@ -70,7 +70,6 @@ func borrowedKeys(files []manifest, tenants model.Tenants, objects objectsInForc
 
 const reencrypt = "encrypt it anew with `sops rotate`, which needs the key"
 
-// keeper is the tenant whose a key is.
 func keeper(inForce, owners []string, tenants model.Tenants) (owner string, known bool) {
 	if len(inForce) == 1 {
 		return inForce[0], true

@@ -81,7 +81,6 @@ func (b *StatusBranch) Newest() (StatusCommit, bool) {
 	return b.chronicle.commits[len(b.chronicle.commits)-1], true
 }
 
-// note adds a commit that was pushed.
 func (c *chronicle) note(commit StatusCommit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +167,6 @@ func messageLines(message string) []string {
 	return []string{oneLine(subject)}
 }
 
-// mentions reports whether a line has a name in it, as a word of its own.
 func mentions(line, name string) bool {
 	for at := 0; name != ""; {
 		i := strings.Index(line[at:], name)

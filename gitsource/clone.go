@@ -270,7 +270,6 @@ func (c *Clone) shortened(digits string) (string, error) {
 	return "", fmt.Errorf("%w: %d commits begin with it", unknown, len(found))
 }
 
-// commitOf is the commit that a reference leads to.
 func (c *Clone) commitOf(name plumbing.ReferenceName) (plumbing.Hash, bool) {
 	if name.Validate() != nil {
 		return plumbing.ZeroHash, false

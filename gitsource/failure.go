@@ -39,7 +39,6 @@ const (
 	failureOther      failureKind = "error"
 )
 
-// failureKinds are all of them.
 var failureKinds = []failureKind{
 	failureAuth, failureHostKey, failureTLS, failureNetwork, failureLocal, failureRepository, failureBranch, failureBusy, failureEmpty,
 	failureRejected, failureFenced, failureKey, failureOther,
@@ -57,10 +56,8 @@ func (f *failure) Error() string { return f.err.Error() }
 // Unwrap returns the error itself.
 func (f *failure) Unwrap() error { return f.err }
 
-// errEmptyRepository is a repository that holds no commit at all.
 var errEmptyRepository error = &failure{kind: failureEmpty, err: errors.New("the repository is empty: it holds no commit yet")}
 
-// kindOf returns the kind of err.
 func kindOf(err error) failureKind {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.kind

@@ -17,7 +17,6 @@ const maxBehind = 100
 // anywhere stands for any faulty file.
 const anywhere = "*"
 
-// bounded returns the files in order, each once.
 func bounded(files []string) []string {
 	files = slices.Compact(slices.Sorted(slices.Values(files)))
 	if len(files) > maxBehind || slices.Contains(files, anywhere) {

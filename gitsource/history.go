@@ -11,7 +11,6 @@ import (
 // lineage is how a new head relates to the revision in force.
 type lineage int
 
-// The lineages.
 const (
 	lineageFirst    lineage = iota // nothing was in force before
 	lineageSame                    // it is the revision in force
@@ -34,7 +33,6 @@ type ancestry struct {
 	approved []string
 }
 
-// relate finds out how head relates to old.
 func (s *store) relate(old, head plumbing.Hash) ancestry { return relate(s, old, s, head) }
 
 // relate finds out how head, with its history in fetched, relates to old, with its history in

@@ -102,7 +102,6 @@ type decoded struct {
 	overShare bool
 }
 
-// faulty reports whether any problem of the file is an error.
 func (d *decoded) faulty() bool { return model.HasErrors(d.problems) }
 
 // hidden reports whether the file is one that is not read, and holds what another file had.
@@ -141,7 +140,6 @@ type folderKey struct {
 	ignore plumbing.Hash // what the folders above say is ignored
 }
 
-// decodedEntry is an entry with what it holds.
 type decodedEntry struct {
 	entry
 	*decoded
@@ -241,7 +239,6 @@ func (r *reader) forgetFaulty() bool {
 	return len(r.last) < n
 }
 
-// inOrder returns manifests in order of path.
 func inOrder(files []manifest) []manifest {
 	return sorted(files, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
 }
@@ -255,7 +252,6 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 	return slices.SortedStableFunc(slices.Values(list), compare)
 }
 
-// open decodes one entry, or says why it is not looked at.
 func (r *reader) open(s *store, e entry) (*decoded, error) {
 	if e.misnamed != "" {
 		return refused(e.path, model.SeverityError, e.misnamed), nil

@@ -31,7 +31,6 @@ func mentionsOf(content []byte) string {
 	return strings.Join(slices.Compact(names), "\n")
 }
 
-// mention is a name in a tenant's files.
 type mention struct{ name, tenant string }
 
 // findMentions finds the files that cannot be read and have a name in them that is of consequence: of

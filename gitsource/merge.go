@@ -304,7 +304,6 @@ func (m *merge) manifests(c *object.Commit, inForce effective) ([]manifest, erro
 	return files, nil
 }
 
-// merged are the manifests of the base with what the head changed since both were one.
 func (m *merge) merged(since plumbing.Hash, base, head *object.Commit, inForce effective) ([]manifest, error) {
 	if since == base.Hash {
 		return m.manifests(head, inForce)

@@ -24,7 +24,6 @@ const (
 	packRefDelta    = 7
 )
 
-// hashObject returns the name of an object.
 func hashObject(kind string, content []byte) plumbing.Hash {
 	h := sha1.New() //nolint:gosec // what Git names objects by
 	header := fmt.Appendf(make([]byte, 0, 32), "%s %d\x00", kind, len(content))
@@ -57,7 +56,6 @@ var deflaters = sync.Pool{New: func() any {
 	return z
 }}
 
-// add appends an object.
 func (p *packWriter) add(kind byte, content []byte) {
 	p.header(kind, len(content))
 	p.deflate(content)
@@ -108,7 +106,6 @@ func (p *packWriter) append(part *packWriter) {
 	p.objects += part.objects
 }
 
-// bytes ends the pack and returns it.
 func (p *packWriter) bytes() []byte {
 	b := p.buf.Bytes()
 	copy(b, "PACK")

@@ -16,7 +16,6 @@ type names struct {
 
 func (n *names) pair(old, now model.Identity) { n.now[old], n.old[now] = now, old }
 
-// renaming is what the planner reads of it.
 func (n *names) renaming(at model.Revision) model.Renaming {
 	r := model.Renaming{Revision: at, Names: make(map[model.ClaimName]model.ClaimName, len(n.now))}
 	for old, now := range n.now {
@@ -164,7 +163,6 @@ func (n *naming) changedAlong() {
 	}
 }
 
-// before is an object as it was in force.
 func (n *naming) before(id model.Identity) located { return n.prev.objects[id] }
 
 // after is an object as it will be in force, unless something is wrong with it.
@@ -218,7 +216,6 @@ func (c *claimsOfFiles) add(id model.Identity, file string) {
 	c.all, c.byFile[file] = append(c.all, id), append(c.byFile[file], id)
 }
 
-// only returns the one of several claims, or the only one in a file.
 func (c *claimsOfFiles) only(file string) (model.Identity, bool) {
 	for _, ids := range [][]model.Identity{c.all, c.byFile[file]} {
 		if len(ids) == 1 {

@@ -40,7 +40,6 @@ func (s *signer) read() error {
 	return nil
 }
 
-// commit returns a commit's content, signed, and its hash.
 func (s *signer) commit(content []byte) ([]byte, plumbing.Hash, error) {
 	if err := s.read(); err != nil {
 		return nil, plumbing.ZeroHash, err

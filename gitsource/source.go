@@ -106,7 +106,6 @@ type judgement struct {
 	verdict   model.SourceState
 }
 
-// decided reports whether t is what was decided on last.
 func (j *judgement) decided(t target) bool { return t.commit == j.evaluated && t == j.target }
 
 // revisionInForce is what came into force last.

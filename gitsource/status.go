@@ -205,7 +205,6 @@ func (b *StatusBranch) Publish(ctx context.Context, report *model.Report) (Publi
 	return p, nil
 }
 
-// write makes the branch hold the report.
 func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Published, error) {
 	changed, skipped := b.tree.update(report.Documents)
 	for path, err := range skipped {
@@ -258,7 +257,6 @@ func backoff(name string, attempt int) time.Duration {
 	return d/2 + time.Duration(h.Sum32()%1000)*d/1000
 }
 
-// attempt makes one push. again is set if the branch was not as expected.
 func (b *StatusBranch) attempt(ctx context.Context, report *model.Report) (p Published, again bool, err error) {
 	ctx, cancel := b.remote.within(ctx)
 	defer cancel()

@@ -22,7 +22,6 @@ type refusals struct {
 // and again.
 const sayRefusedEvery = time.Hour
 
-// bareReadme is the page of a bare report.
 var bareReadme = &model.Document{Text: "# Fleet\n\nThe server refused this page by a rule of its own, such as a scanner for secrets. Ingot's log says what it found.\n"}
 
 // publishOrBare publishes the report. If the server refuses it by rule, it is offered

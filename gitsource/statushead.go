@@ -156,7 +156,6 @@ func (b *StatusBranch) Look(ctx context.Context) error {
 	return b.checkHead(ctx, head)
 }
 
-// look reads what the head says, and returns it.
 func (b *StatusBranch) look(ctx context.Context) (plumbing.Hash, error) {
 	session, err := b.remote.uploadSession(ctx)
 	if err != nil {

@@ -60,7 +60,6 @@ func overwriting(r *model.Report, f *Foreign) *model.Report {
 	return &own
 }
 
-// landed notes that the branch holds the tree in commit.
 func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.tree.acknowledge()
 	b.seen = lookedAt{commit, model.BranchHead{

@@ -187,7 +187,6 @@ func listing(s *store, root plumbing.Hash, skipped map[string]error) (files, fol
 	return files, folders
 }
 
-// contents reads the files into snap.
 func contents(s *store, files map[string]plumbing.Hash, snap *Snapshot) {
 	var total int64
 	for _, path := range slices.Sorted(maps.Keys(files)) {

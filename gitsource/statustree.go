@@ -38,7 +38,6 @@ type fileNode struct {
 	draft  *draft // nil once it was pushed
 }
 
-// draft is what a file is to hold.
 type draft struct {
 	doc     *model.Document
 	hash    plumbing.Hash
@@ -47,7 +46,6 @@ type draft struct {
 	err     error // why there is no content
 }
 
-// write renders a document as the file's draft.
 func (f *fileNode) write(doc *model.Document) {
 	d := &draft{doc: doc}
 	f.draft = d
@@ -68,7 +66,6 @@ func (f *fileNode) write(doc *model.Document) {
 	d.hash = hashObject("blob", d.content)
 }
 
-// current returns the file's content.
 func (f *fileNode) current() ([]byte, error) {
 	if f.draft == nil || f.draft.hash != f.hash {
 		f.write(f.doc)
@@ -388,7 +385,6 @@ func (d *dirNode) pack(p *packWriter, deltas bool) {
 	p.add(packTree, d.content)
 }
 
-// acknowledge notes that the server holds the tree as it is.
 func (t *statusTree) acknowledge() {
 	for _, f := range t.files {
 		f.pushed, f.draft = f.hash, nil

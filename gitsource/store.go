@@ -38,7 +38,6 @@ type store struct {
 	fresh bool
 }
 
-// openStore opens the store in dir, or makes one.
 func openStore(dir string) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make object store: %w", err)
@@ -80,7 +79,6 @@ func (s *store) replacedBy(other *store) (*store, error) {
 	return st, err
 }
 
-// discard closes and deletes the store.
 func (s *store) discard() error {
 	s.close()
 	return os.RemoveAll(s.dir)
@@ -98,7 +96,6 @@ func (s *store) packs() int {
 	return len(files)
 }
 
-// has reports whether the store holds commit h.
 func (s *store) has(h plumbing.Hash) bool {
 	_, err := s.commit(h)
 	return err == nil
@@ -160,7 +157,6 @@ func (s *store) visit(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*
 	return met, whole
 }
 
-// ancestors returns head and its ancestors in the store, and whether none was missing.
 func (s *store) ancestors(head plumbing.Hash) (all map[plumbing.Hash]bool, whole bool) {
 	all = make(map[plumbing.Hash]bool)
 	_, whole = s.visit(head, nil, func(c *object.Commit) bool {
@@ -194,7 +190,6 @@ func (s *store) isWhole(h plumbing.Hash) bool {
 	return err == nil && plumbing.ComputeHash(o.Type(), content) == h
 }
 
-// tree returns the entries of tree h.
 func (s *store) tree(h plumbing.Hash) ([]object.TreeEntry, error) {
 	if _, left := s.left[h]; left {
 		return nil, fmt.Errorf("%w: tree %s", errTreeTooLarge, h)
@@ -224,7 +219,6 @@ func (s *store) size(h plumbing.Hash) (int64, error) {
 	return n, nil
 }
 
-// blob returns the content of blob h.
 func (s *store) blob(h plumbing.Hash) ([]byte, error) {
 	o, err := s.storage.EncodedObject(plumbing.BlobObject, h)
 	if err != nil && s.isWhole(h) {

@@ -13,7 +13,6 @@ import (
 // maxTips is the maximum number of revisions remembered in addition to the one in force.
 const maxTips = 16
 
-// tipsOf returns the recorded tips.
 func tipsOf(recorded []string) []plumbing.Hash {
 	var tips []plumbing.Hash
 	for _, commit := range recorded {

@@ -86,7 +86,6 @@ type unpacker struct {
 	inflater io.ReadCloser
 }
 
-// packed is one object of a pack.
 type packed struct {
 	at   int64 // its offset in the pack
 	kind plumbing.ObjectType
@@ -128,7 +127,6 @@ func (u *unpacker) read(ctx context.Context) error {
 	return err
 }
 
-// next reads one object.
 func (u *unpacker) next(ctx context.Context) error {
 	h, err := u.scanner.NextObjectHeader()
 	switch {
@@ -211,7 +209,6 @@ func (u *unpacker) content(ctx context.Context, h *packfile.ObjectHeader) ([]byt
 	return buf.Bytes(), nil
 }
 
-// inflate writes an object's content to w.
 func (u *unpacker) inflate(ctx context.Context, h *packfile.ObjectHeader, w io.Writer) error {
 	n, _, err := u.scanner.NextObject(writerFunc(func(p []byte) (int, error) {
 		if err := u.spend(ctx, len(p)); err != nil {

@@ -151,7 +151,6 @@ func verifyTag(keys *signing.Keys, st *store, t target, now time.Time) (signing.
 	return keys.Verify(payload, signature, now)
 }
 
-// content returns the content of an object.
 func (s *store) content(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	o, err := s.storage.EncodedObject(kind, h)
 	if err != nil {
@@ -223,7 +222,6 @@ func (s *Source) vouched(b *Beginning, t target, way ancestry) (vouched, named b
 	return false, false
 }
 
-// trustApplied is the trust in the revision applied.
 func (s *Source) trustApplied(a model.Applied) trust {
 	if !s.opts.Verify.on() {
 		return trust{}

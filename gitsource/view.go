@@ -102,7 +102,6 @@ func (v *view) announce(st model.SourceState) {
 	signal(v.changed)
 }
 
-// since is when a reason began to hold.
 func since(old *model.SourceState, reason string, now time.Time) time.Time {
 	switch {
 	case reason == "":

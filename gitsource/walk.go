@@ -91,7 +91,6 @@ func (w walker) walk(in effective, line []lineCommit, s step) (outcome, step, er
 	return out, s, err
 }
 
-// apply applies one commit.
 func (w *walker) apply(in effective, c lineCommit, s step) (outcome, error) {
 	if w.usable != nil && !w.usable(c.hash) {
 		return outcome{}, errUnverified

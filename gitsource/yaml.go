@@ -13,7 +13,6 @@ import (
 	"ingot/model"
 )
 
-// render returns the content of a document.
 func render(d *model.Document) ([]byte, error) {
 	if d.Object == nil {
 		return []byte(d.Text), nil
@@ -165,7 +164,6 @@ func (w *yamlWriter) literal() {
 	w.out = append(w.out, w.in[from:w.at]...)
 }
 
-// string consumes a string and returns its value.
 func (w *yamlWriter) string() []byte {
 	w.take('"')
 	from, escaped := w.at, false

@@ -57,7 +57,6 @@ func (d *Desired) cloneMapsOf(kind Kind) {
 	}
 }
 
-// remove is the inverse of Add.
 func (d *Desired) remove(o Object) {
 	id := o.Identity()
 	switch o.(type) {
@@ -155,7 +154,6 @@ func sameClaims(before, after Object) bool {
 	}
 }
 
-// misses reports whether an object names one that is not there.
 func (c *crossCheck) misses(o Object) bool {
 	return slices.ContainsFunc(o.Metadata().References, func(r Reference) bool { return c.dangles(r.To) })
 }

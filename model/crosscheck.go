@@ -73,7 +73,6 @@ func (c *crossCheck) conflict(o Object, field, message string) {
 	c.problems = append(c.problems, p)
 }
 
-// clientOf is the client identifier of an Endpoint.
 func clientOf(e *Endpoint) string {
 	if id := e.ClientID(); id != "" {
 		return "0x" + id + familyOf(e)
@@ -146,7 +145,6 @@ func clashes[O Object](c *crossCheck, objects []O, field, what string, keys func
 	}
 }
 
-// bootConfiguration checks that what a Server names as what it boots is for that server.
 func (c *crossCheck) bootConfiguration(s *Server) {
 	ref := s.Spec.BootConfigurationRef
 	if ref == nil {
@@ -213,7 +211,6 @@ func hasCapital(o Object) bool {
 	return id.Namespace != strings.ToLower(id.Namespace) || id.Name != strings.ToLower(id.Name)
 }
 
-// objects are all objects, in no order.
 func (d *Desired) objects() []Object {
 	objects := make([]Object, 0, len(d.Endpoints)+len(d.BMCs)+len(d.BMCSecrets)+len(d.Servers)+len(d.Claims)+len(d.Secrets))
 	objects = appendAll(objects, d.Endpoints)

@@ -119,7 +119,6 @@ func (o *Endpoint) Awaits() string {
 	return "device " + o.Spec.MACAddress
 }
 
-// name is the port for people.
 func (p RelayPort) name() string {
 	var parts []string
 	if p.CircuitID != "" {

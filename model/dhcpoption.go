@@ -145,7 +145,6 @@ func (o *Endpoint) DHCPOptions() DHCPOptions {
 
 var errEmptyOption = errors.New("it is empty")
 
-// encodeText takes text as it is.
 func encodeText(text string) ([]byte, error) {
 	if text == "" {
 		return nil, errEmptyOption
@@ -196,7 +195,6 @@ func encodeNumber(text string, bytes int, least uint64) ([]byte, error) {
 func encodeMTU(text string) ([]byte, error)  { return encodeNumber(text, 2, minDHCPMTU) }
 func encodeWait(text string) ([]byte, error) { return encodeNumber(text, 4, minV6OnlyWait) }
 
-// elements returns the elements of a list that has most at most.
 func elements(text string, most int) ([]string, error) {
 	all := strings.Split(text, ",")
 	if len(all) > most {

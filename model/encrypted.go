@@ -96,7 +96,6 @@ func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) 
 	r.manifest(root, offset, 0)
 }
 
-// unopened reports a document of a file that was not opened.
 func (r *fileReader) unopened(root *yaml.Node, offset int, failed *OpenError) {
 	d := r.decoder(root, offset)
 	if !failed.Doubtful {
@@ -121,7 +120,6 @@ func (d manifestDecoder) nameObject() {
 	}
 }
 
-// within reports whether a node is another one or part of it.
 func within(whole, part *yaml.Node) bool {
 	return whole == part || slices.ContainsFunc(whole.Content, func(n *yaml.Node) bool { return within(n, part) })
 }
@@ -163,7 +161,6 @@ func (d manifestDecoder) allEncrypted() bool {
 	return d.holdsEncrypted(d.root)
 }
 
-// secret returns the values of a secret, and notes how they were encrypted.
 func (d manifestDecoder) secret(m *Meta) (values map[string]Sensitive) {
 	values = d.secretValues()
 	if m.Encrypted = d.allEncrypted(); m.Encrypted {

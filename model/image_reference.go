@@ -102,7 +102,6 @@ func ParseImageReference(s string) (ImageReference, error) {
 	return ImageReference{Registry: host, Repository: repository, Tag: tag}, nil
 }
 
-// parseLayout parses the reference of an image in a layout.
 func parseLayout(name, digest string) (ImageReference, error) {
 	path, tag, tagged := strings.Cut(name[len(layoutPrefix):], ":")
 	switch {
@@ -116,7 +115,6 @@ func parseLayout(name, digest string) (ImageReference, error) {
 	return ImageReference{Layout: path, Tag: tag}, nil
 }
 
-// checkReferenceText refuses what is no reference at all.
 func checkReferenceText(s string) error {
 	switch {
 	case s == "":

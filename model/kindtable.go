@@ -92,7 +92,6 @@ var fieldValues = map[reflect.Type]map[string][]string{
 	reflect.TypeFor[macPrefixConsole]():        {"type": consoleNames},
 }
 
-// allowed returns the values of an enumeration.
 func allowed[T ~string]() []string { return allowedValues[reflect.TypeFor[T]()] }
 
 // extraFields are names that files may hold beside the fields of the Go types.
@@ -119,7 +118,6 @@ func init() {
 	}
 }
 
-// secret reports whether objects of the kind hold secret values.
 func (k Kind) secret() bool { return k == KindSecret || k == KindBMCSecret }
 
 func ignoredFields(why string, names ...string) map[string]extraField {

@@ -78,7 +78,6 @@ func CanonicalMAC(s string) (string, error) {
 	return m.String(), nil
 }
 
-// notMAC says that s is no MAC address.
 func notMAC(s string) string { return "found " + show(s) + ", want " + wantMAC }
 
 const wantMAC = "a MAC address such as 00:1a:2b:3c:4d:5e"

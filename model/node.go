@@ -246,7 +246,6 @@ func repeatsIn(n *yaml.Node) func(i int) bool {
 	}
 }
 
-// mapping reports whether n is a mapping, and complains if not.
 func (d *nodeDecoder) mapping(n *yaml.Node) bool {
 	if n.Kind == yaml.MappingNode {
 		return true
@@ -255,7 +254,6 @@ func (d *nodeDecoder) mapping(n *yaml.Node) bool {
 	return false
 }
 
-// absent reports whether there is no node, or null, which is the same.
 func absent(n *yaml.Node) bool  { return n == nil || isNull(n) }
 func isNull(n *yaml.Node) bool  { return n.Kind == yaml.ScalarNode && n.Tag == tagNull }
 func isPlain(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode }

@@ -37,7 +37,6 @@ func looksLike(text, want string) bool {
 	return false
 }
 
-// found says what a node is, for a message.
 func (d *nodeDecoder) found(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -65,10 +64,8 @@ func (d *nodeDecoder) found(n *yaml.Node) string {
 	return kind + " " + value
 }
 
-// fail reports a wrong value at a node.
 func (d *nodeDecoder) fail(n *yaml.Node, message string) { d.failBy(RuleValue, n, message) }
 
-// failBy reports an error at a node.
 func (d *nodeDecoder) failBy(rule Rule, n *yaml.Node, message string) {
 	d.errors++
 	if d.full() {
@@ -79,7 +76,6 @@ func (d *nodeDecoder) failBy(rule Rule, n *yaml.Node, message string) {
 	d.report(n, Problem{Severity: SeverityError, Rule: rule, Field: field, Message: message})
 }
 
-// warn reports a warning at a node.
 func (d *nodeDecoder) warn(n *yaml.Node, message string) {
 	if d.full() {
 		return
@@ -91,7 +87,6 @@ func (d *nodeDecoder) warn(n *yaml.Node, message string) {
 // the path. It is silent about what was reported before.
 func (d *nodeDecoder) bad(name, message string) { d.badBy(RuleValue, name, message) }
 
-// missing is bad, for a field that has to be there.
 func (d *nodeDecoder) missing(name, message string) { d.badBy(RuleRequired, name, message) }
 
 func (d *nodeDecoder) badBy(rule Rule, name, message string) {
@@ -108,7 +103,6 @@ func (d *nodeDecoder) badBy(rule Rule, name, message string) {
 	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityError, Rule: rule, Field: field, Message: message})
 }
 
-// odd is bad, for a warning.
 func (d *nodeDecoder) odd(name, message string) {
 	if d.full() {
 		return
@@ -117,7 +111,6 @@ func (d *nodeDecoder) odd(name, message string) {
 	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityWarning, Rule: RuleNoEffect, Field: field, Message: message})
 }
 
-// reported reports whether a field, or one that it is in, has failed.
 func (d *nodeDecoder) reported(field string) bool {
 	if len(d.failed) == 0 {
 		return false
@@ -160,7 +153,6 @@ func each[T any](d *nodeDecoder, name string, list []T, check func(*T)) {
 	d.pop()
 }
 
-// report adds a problem that stands at a node.
 func (d *nodeDecoder) report(n *yaml.Node, p Problem) {
 	if !d.quiet && d.holdsEncrypted(n) {
 		p.Message = "the encrypted value is not allowed here (it is not shown, nor what is wrong with it)"

@@ -149,7 +149,6 @@ func (p *structPlan) extra(d *nodeDecoder, n *yaml.Node, i int) int {
 	return -1
 }
 
-// unknown reports a field that is not known.
 func (d *nodeDecoder) unknown(key *yaml.Node, known []string) {
 	if d.full() {
 		d.errors++

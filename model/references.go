@@ -100,7 +100,6 @@ func (c *crossCheck) dangles(to Identity) bool {
 	return to.Kind != KindServer && !(c.secretsElsewhere && to.Kind.secret()) && !c.desired.has(to) && !c.desired.IsQuarantined(to) && !c.made(to)
 }
 
-// has reports whether an object is desired.
 func (d *Desired) has(id Identity) bool {
 	switch id.Kind {
 	case KindEndpoint:
@@ -123,7 +122,6 @@ func (d *Desired) has(id Identity) bool {
 	return false
 }
 
-// is reports whether there is an object, and it has this identity.
 func is[O interface {
 	comparable
 	Object

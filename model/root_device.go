@@ -76,7 +76,6 @@ func ChooseRootDisk(disks []CandidateDisk, need DiskNeed) (CandidateDisk, *RootD
 	return chosen, c.paths(chosen)
 }
 
-// filter returns those of the disks that fit.
 func filter(disks []CandidateDisk, fits func(CandidateDisk) bool) (list []CandidateDisk) {
 	for _, d := range disks {
 		if fits(d) {
@@ -130,7 +129,6 @@ type diskChoice struct {
 	need  DiskNeed
 }
 
-// fulfils reports whether a disk fulfils all hints.
 func (c diskChoice) fulfils(d CandidateDisk) bool {
 	return !slices.ContainsFunc(c.need.Hints, func(h RootDeviceHints) bool { return !h.Fit(d.ProbeDisk) })
 }

@@ -180,7 +180,6 @@ func (h RootDeviceHint) fit(d ProbeDisk) bool {
 	return glob(fold(h.Value), fold(h.property(d))) == (h.Op == "=")
 }
 
-// property is what the disk has of the hint's key.
 func (h RootDeviceHint) property(d ProbeDisk) string {
 	switch h.Key {
 	case hintSerial:

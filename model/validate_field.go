@@ -49,7 +49,6 @@ func (d *fieldChecker) selectorRequirement(r *metav1.LabelSelectorRequirement) {
 	}
 }
 
-// fault reports text that has a fault.
 func (d *fieldChecker) fault(name, text, fault string) {
 	if fault != "" && !d.quiet {
 		d.bad(name, "found "+show(text)+", "+fault)
@@ -58,7 +57,6 @@ func (d *fieldChecker) fault(name, text, fault string) {
 	}
 }
 
-// required reports whether a text is given, and complains if not.
 func (d *fieldChecker) required(name, text string) bool {
 	return d.requiredAs(name, text, "is required")
 }
@@ -85,7 +83,6 @@ func (d *fieldChecker) requiredOneOf(name, text string, allowed []string) {
 	d.oneOf(name, text, allowed)
 }
 
-// name checks the name of an object.
 func (d *fieldChecker) name(field, name string) {
 	if d.required(field, name) {
 		d.fault(field, name, subdomainFault(name))

@@ -157,7 +157,6 @@ func (s scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
 // counts are how many objects there are of each kind, by the values of labels.
 type counts[L comparable] map[L]int
 
-// zeroed returns counts that have these.
 func zeroed[L comparable](of []L) counts[L] {
 	c := make(counts[L], len(of))
 	for _, l := range of {
@@ -230,7 +229,6 @@ var expected = map[string]bool{
 	model.ConditionDiscovered: true, model.ConditionWiped: true, model.ConditionInventoryComplete: true,
 }
 
-// server shows what is so of one server.
 func (s scrape) server(srv *plan.Server) {
 	status, name := s.ServerStatus(srv.Name), string(srv.Name)
 	for _, st := range model.ServerStates {

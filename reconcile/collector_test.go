@@ -132,7 +132,6 @@ func TestServerMetricsAreSmall(t *testing.T) {
 	}
 }
 
-// scraped is what Prometheus gets of a collector.
 func scraped(t testing.TB, c prometheus.Collector) []byte {
 	t.Helper()
 	reg := prometheus.NewRegistry()

@@ -15,7 +15,6 @@ const (
 	otherBMCUUID = "b0000000-0000-4000-8000-000000000002"
 )
 
-// named gives a BMC a UUID in Git.
 func named(d *model.Desired, bmc model.BMCName, uuid string) {
 	b := *d.BMCs[bmc]
 	b.Source, b.Spec.BMCUUID = "bmcs/b.yaml:1", uuid

@@ -28,7 +28,6 @@ func (w *loopWorld) claimDisk(change ...func(*model.ServerClaim)) {
 	w.commit(func(d *model.Desired) { d.Add(diskClaim(change...)) })
 }
 
-// record is the record of the first server.
 func (w *loopWorld) record() *model.ServerRecord { return w.Observed().Servers[w.machine(0).name] }
 
 // installedOnce complains unless the server runs from its disk what was installed so many times.

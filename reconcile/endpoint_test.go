@@ -115,7 +115,6 @@ func network(t *testing.T, servers int, test func(t *testing.T, w *loopWorld), c
 	})
 }
 
-// endpoint returns what is on record of a device.
 func (w *loopWorld) endpoint(name string) model.EndpointRecord {
 	if r := w.Observed().Endpoints[name]; r != nil {
 		return *r

@@ -23,7 +23,6 @@ type job struct {
 	*plan.Move
 }
 
-// start begins a move.
 func (l *Loop) start(ctx context.Context, in *world.Input, name model.ServerName, m *plan.Move) {
 	j := &job{name: name, old: in.Observed.Servers[name], again: in.Readings[name].Failures > 0, Move: m}
 	l.mu.Lock()
@@ -55,7 +54,6 @@ func (l *Loop) startQueued(ctx context.Context) {
 	l.run(ctx, j)
 }
 
-// run carries a job out.
 func (l *Loop) run(ctx context.Context, j *job) {
 	l.moves.Go(func() {
 		s := l.work(ctx, j)
@@ -263,7 +261,6 @@ func (l *Loop) save(ctx context.Context, c proposal.Changes, kind, name string) 
 	return nil
 }
 
-// startBMC begins the reading of one BMC.
 func (l *Loop) startBMC(ctx context.Context, in *world.Input, name model.BMCName, m *bmcs.Reading) {
 	old := in.Observed.BMCs[name]
 	l.mu.Lock()

@@ -16,7 +16,6 @@ func takeBMC(name model.BMCName) func(d *model.Desired) {
 	return func(d *model.Desired) { delete(d.BMCs, name) }
 }
 
-// knows are the names of all that the store has of servers.
 func (w *loopWorld) knows() (names []model.ServerName) {
 	o := w.Observed()
 	add := func(n model.ServerName) {

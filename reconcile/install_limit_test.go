@@ -23,7 +23,6 @@ func (w *loopWorld) writing() (n int) {
 	return n
 }
 
-// machineOf is the machine of a server.
 func (w *loopWorld) machineOf(name model.ServerName) machine {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -396,7 +396,6 @@ func tellsMore(old, rec *model.ServerRecord) bool {
 	return intentOf(rec) != intentOf(old) || rec.Install.Digest != "" && (old == nil || old.Install.Digest != rec.Install.Digest)
 }
 
-// intentOf is what a record announces.
 func intentOf(rec *model.ServerRecord) model.Intent {
 	if rec == nil || rec.Intent == nil {
 		return model.Intent{}

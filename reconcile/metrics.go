@@ -135,7 +135,6 @@ func (m *Metrics) planned(took time.Duration, err error) {
 	m.plannedAt.SetToCurrentTime() // alerts compare it with a clock that is right
 }
 
-// unix is a time as metrics have it.
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // part counts how long a part of a plan took, and returns when the next begins.

@@ -142,7 +142,6 @@ func (h *roaming) roam() {
 	}
 }
 
-// at is where a device is.
 func (h *roaming) at(d *device) string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()

@@ -117,7 +117,6 @@ func (f *foretold) commit() {
 	f.compare(p, before)
 }
 
-// machines are the machines as they are, by name.
 func (f *foretold) machines() map[model.ServerName]machine {
 	all := make(map[model.ServerName]machine)
 	for i := range len(f.w.machines) {
@@ -231,7 +230,6 @@ func (f *foretold) addClaim(d *model.Desired, name string) {
 	f.say("claim %s for %v %v", name, c.Spec.ServerRef, c.Spec.ServerSelector)
 }
 
-// server is any server.
 func (f *foretold) server() model.ServerName { return f.w.machine(f.rnd.IntN(len(f.w.machines))).name }
 
 // anyClaim is a claim in Git, nil if there is none.
@@ -248,7 +246,6 @@ func (f *foretold) anyClaim(d *model.Desired) *model.ServerClaim {
 	return &c
 }
 
-// manifest is a copy of a server's manifest.
 func (f *foretold) manifest(d *model.Desired, name model.ServerName) *model.Server {
 	s := model.Server{Meta: model.Meta{Name: string(name)}}
 	if old := d.Servers[name]; old != nil {
@@ -261,7 +258,6 @@ func (f *foretold) manifest(d *model.Desired, name model.ServerName) *model.Serv
 	return &s
 }
 
-// serves is the server that a claim has.
 func (f *foretold) serves(claim model.ClaimName) model.ServerName {
 	for _, name := range slices.Sorted(maps.Keys(f.w.observed.Servers)) {
 		if f.w.observed.Servers[name].Claim.Name == claim {

@@ -99,7 +99,6 @@ func (l leftOut) priority(now time.Time, interval time.Duration, urgent bool) pu
 	return publishDecisionsFirst
 }
 
-// after is what is left out after a publication at now.
 func (l leftOut) after(now time.Time, interval time.Duration, hurried bool) leftOut {
 	if !hurried {
 		return leftOut{}

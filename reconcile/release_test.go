@@ -136,10 +136,8 @@ func keptFirst(w *loopWorld) {
 	w.expect(time.Hour, 0, "Released Off default/web")
 }
 
-// onSecond has a claim name the second server.
 func onSecond(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }
 
-// labelled is a server with a label.
 func labelled(label string) func(s *model.Server) {
 	return func(s *model.Server) { s.Labels = map[string]string{"which": label} }
 }

@@ -34,7 +34,6 @@ func (s *still) change(first, n int) {
 	s.observed = &o
 }
 
-// planned is a loop that has planned for a fleet, and a reporter of it.
 func planned(b *testing.B, servers, bound int) (*still, *Loop, *Reporter) {
 	in := plantest.BigFleet(servers, bound)
 	store := &still{in.Observed}

@@ -20,7 +20,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// reporter is one of a world's loop.
 func (w *loopWorld) reporter() *Reporter {
 	return &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}
 }

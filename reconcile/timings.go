@@ -66,7 +66,6 @@ type took struct {
 	bytes uint64 // of measureInstall
 }
 
-// measure is what was measured.
 type measure int
 
 const (

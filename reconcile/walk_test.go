@@ -205,10 +205,8 @@ func (w *walk) anyClaim() model.ClaimName {
 	return model.ClaimName(fmt.Sprint("default/c", w.rnd.IntN(3)))
 }
 
-// anyMachine is one of all.
 func (w *walk) anyMachine() *walked { return w.machines[w.rnd.IntN(len(w.machines))] }
 
-// change changes a claim that is in force.
 func (w *walk) change(key model.ClaimName, how func(c *model.ServerClaim)) func(d *model.Desired) {
 	return func(d *model.Desired) {
 		if old := d.Claims[key]; old != nil {
@@ -231,7 +229,6 @@ func (w *walk) server(m *walked, how func(s *model.Server)) func(d *model.Desire
 	}
 }
 
-// commitsSomething is a commit.
 func (w *walk) commitsSomething() {
 	key, m := w.anyClaim(), w.anyMachine()
 	_, name := model.SplitName(key)
@@ -461,7 +458,6 @@ func (w *walk) breaks(d *model.Desired, key model.ClaimName) {
 	}
 }
 
-// rename gives a claim another name.
 func (w *walk) rename(d *model.Desired, key model.ClaimName, to string) {
 	old := d.Claims[key]
 	if old == nil {
@@ -495,7 +491,6 @@ func (w *walk) maintain(d *model.Desired, m *walked) {
 	d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: spec})
 }
 
-// happens is chance.
 func (w *walk) happens() {
 	switch w.rnd.IntN(10) {
 	case 0:

@@ -20,7 +20,6 @@ type diskImages struct {
 	installStep time.Duration
 }
 
-// isDisk reports whether an image is a disk image.
 func (w *loopWorld) isDisk(image string) bool { return w.onDisk || strings.HasPrefix(image, "disk/") }
 
 // installer is how a machine's probe writes disk images, and what it wrote.
@@ -47,7 +46,6 @@ type preparing struct{ armError }
 
 func (preparing) Preparing() (stage string, done, total uint64) { return "fetching", 2e8, 6e8 }
 
-// armDisk makes the ticket of a disk image.
 func (w *loopWorld) armDisk(t *model.Ticket, image, arch string) error {
 	if w.preparing > 0 {
 		w.preparing--
@@ -179,7 +177,6 @@ func (w *loopWorld) cutPower(m *machine) {
 	}
 }
 
-// startDisk is what is on the disk of a machine when it is started.
 func (w *loopWorld) startDisk(m *machine) {
 	if m.seed == "" || m.disk == "" || m.noNotice {
 		return

@@ -86,7 +86,6 @@ func (w *loopWorld) machine(i int) *machine {
 	return w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
 }
 
-// seen is a machine as it is now.
 func (w *loopWorld) seen(i int) machine {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +94,6 @@ func (w *loopWorld) seen(i int) machine {
 	return m
 }
 
-// change changes a machine.
 func (w *loopWorld) change(i int, how func(m *machine)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +123,6 @@ func (w *loopWorld) set(m *machine, p model.Power) {
 	m.session++
 }
 
-// boot is a machine's firmware and what it boots.
 func (w *loopWorld) boot(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

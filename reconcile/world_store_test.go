@@ -19,7 +19,6 @@ type source struct {
 	hidden  map[model.Identity]bool // gone in a revision of which something cannot be read
 }
 
-// memory is a store.
 type memory struct {
 	observed *model.Observed
 	last     model.Observed // that was given out
@@ -203,7 +202,6 @@ func (w *loopWorld) Save(_ context.Context, c proposal.Changes) error {
 	return nil
 }
 
-// drop forgets a server.
 func (w *loopWorld) drop(n model.ServerName) {
 	o := w.observed
 	delete(o.Servers, n)

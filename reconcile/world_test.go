@@ -47,7 +47,6 @@ type loopWorld struct {
 	diskImages
 }
 
-// configured is what an operator configures.
 type configured struct {
 	limit    int      // of concurrent power-ons, 0 = the default
 	mirror   bool     // bindings wait for the status branch
@@ -145,7 +144,6 @@ func (w *loopWorld) restartWith(change func(rec *model.ServerRecord)) {
 	w.start()
 }
 
-// plan is what is planned now.
 func (w *loopWorld) plan() *plan.Result { return plan.Plan(w.loop.Input(time.Now())) }
 
 // files are what the status branch would say now.

@@ -236,7 +236,6 @@ type report[V any] struct {
 	afterBooted bool
 }
 
-// accepts reports whether a server's record allows the report with a ticket.
 func (v *report[V]) accepts(rec *model.ServerRecord, ticket string) bool {
 	if rec == nil || rec.Boot.Ticket == nil || rec.Boot.Ticket.ID != ticket {
 		return false

@@ -107,7 +107,6 @@ func (q *queue) next() *writer {
 	return w
 }
 
-// remove deletes w from the queue and reports whether it was queued.
 func (q *queue) remove(w *writer) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -280,7 +279,6 @@ func (db *database) repairs(b store.Batch) (store.Batch, error) {
 	return back, nil
 }
 
-// repairUncertain makes all repairs.
 func (db *database) repairUncertain(ctx context.Context) error {
 	back, err := db.repairs(nil)
 	if err != nil || len(back) == 0 {
@@ -302,7 +300,6 @@ func (db *database) remember(b store.Batch) {
 	db.apply(rest)
 }
 
-// apply makes changes in memory.
 func (db *database) apply(b store.Batch) {
 	if len(b) > 0 {
 		db.logCorrupt(db.memory.apply(b))

@@ -121,7 +121,6 @@ func (l *Lead) setFence(fence uint64) {
 	l.metrics.leading.Set(float64(min(fence, 1)))
 }
 
-// extend notes a lease that was requested at a time.
 func (l *Lead) extend(requested time.Time) {
 	end := requested.Add(l.ttl)
 	l.until.Store(&end)

@@ -96,7 +96,6 @@ func decodeOne(ch store.Change) (decoded, error) {
 	return decoded{ch, v}, err
 }
 
-// reset replaces everything in memory with c.
 func (m *memory) reset(c store.Contents) []corrupt {
 	var all store.Batch
 	for b, values := range c {
@@ -112,7 +111,6 @@ func (m *memory) reset(c store.Contents) []corrupt {
 	return bad
 }
 
-// apply makes the changes of b in memory.
 func (m *memory) apply(b store.Batch) []corrupt {
 	changes, bad := decodeAll(b)
 	m.mu.Lock()
@@ -189,7 +187,6 @@ func (m *memory) stored(k store.Key) ([]byte, error) {
 	return encode(k, v)
 }
 
-// differs reports whether ch would change anything.
 func (m *memory) differs(ch store.Change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -204,7 +201,6 @@ func (m *memory) differs(ch store.Change) bool {
 	return seal == nil || !bytes.Equal(seal, ch.Value)
 }
 
-// all returns everything in memory in its stored form.
 func (m *memory) all() (store.Contents, error) {
 	c, values := m.parts()
 	for k, v := range values {
@@ -232,14 +228,12 @@ func (m *memory) parts() (store.Contents, map[store.Key]any) {
 	return c, values
 }
 
-// sealedNames returns the names in a sealed bucket.
 func (m *memory) sealedNames(b store.Bucket) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Collect(maps.Keys(m.seals[b]))
 }
 
-// empty reports whether memory has no values.
 func (m *memory) empty() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

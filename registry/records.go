@@ -177,7 +177,6 @@ func dropAll[N ~string](e *encoder, names []N, from ...store.Bucket) {
 	}
 }
 
-// encode returns the stored form of v.
 func encode(k store.Key, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -257,7 +256,6 @@ func adopted(r *model.Records) *Changes {
 	}
 }
 
-// deleteOthers deletes the stored records that are not in r.
 func (c *Changes) deleteOthers(stored, r *model.Records) {
 	c.DeleteServers = missing(stored.Servers, r.Servers)
 	c.DeleteBMCs = missing(stored.BMCs, r.BMCs)
@@ -265,7 +263,6 @@ func (c *Changes) deleteOthers(stored, r *model.Records) {
 	c.DeleteEndpoints = missing(stored.Endpoints, r.Endpoints)
 }
 
-// missing are the names in stored that are not in r.
 func missing[N ~string, R any](stored, r map[N]*R) (names []N) {
 	for name := range stored {
 		if r[name] == nil {

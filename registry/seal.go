@@ -112,7 +112,6 @@ type derivedKeys struct {
 	check   []byte
 }
 
-// deriveKeys makes the keys in use from the seal key.
 func deriveKeys(sealKey []byte) (derivedKeys, error) {
 	if len(sealKey) != SealKeySize {
 		return derivedKeys{}, fmt.Errorf("seal key: %d bytes, need %d", len(sealKey), SealKeySize)

@@ -126,7 +126,6 @@ func hasURI(uri string) func(storedSession) bool {
 	return func(s storedSession) bool { return s.URI == uri }
 }
 
-// editSessions changes the sessions of a BMC.
 func (s *Secrets) editSessions(ctx context.Context, bmc model.BMCName, change func([]storedSession) []storedSession) error {
 	if bmc == "" {
 		return errors.New("the BMC has no name")

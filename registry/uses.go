@@ -69,7 +69,6 @@ type pendingUses struct {
 	tickets map[ticketKey]*pendingTicket
 }
 
-// add adds a use, and reports whether its ticket had room for it.
 func (p *pendingUses) add(k ticketKey, u model.TicketUse, now time.Time) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,7 +212,6 @@ func indexOf(uses []model.TicketUse, u *model.TicketUse) int {
 	})
 }
 
-// hasRoom reports whether the uses of a ticket have room for another one.
 func hasRoom(uses []model.TicketUse, u *model.TicketUse) bool {
 	refused := 0
 	for i := range uses {

@@ -45,7 +45,6 @@ func (c *clock) add(d time.Duration) {
 
 func everyTicket(*pendingTicket) bool { return true }
 
-// after is a time of tests, in seconds.
 func after(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 
 func wantUses(t *testing.T, r *Registry, server model.ServerName, want ...model.TicketUse) {

@@ -96,7 +96,6 @@ func (b *BMC) listenFirst(before string) error {
 	return b.listen(net.JoinHostPort(b.rack.opts.Host, "0"))
 }
 
-// listen has the BMC listen at addr.
 func (b *BMC) listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

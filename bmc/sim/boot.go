@@ -35,7 +35,6 @@ const (
 	ignitionLastWait  = time.Second
 )
 
-// choice is what the firmware boots from, in order.
 func choice(o bootOverride, followed, networkFirst bool) []BootSource {
 	switch {
 	case followed && o.fromNetwork():
@@ -107,12 +106,10 @@ type booting struct {
 	life uint64
 }
 
-// record changes the record of this boot.
 func (b *booting) record(change func(*BootRecord)) {
 	b.during(b.life, func() { change(b.boots.last()) })
 }
 
-// reached notes a stage of the boot.
 func (b *booting) reached(stage model.BootStage) {
 	b.record(func(r *BootRecord) { r.Stages = append(r.Stages, stage) })
 }
@@ -124,7 +121,6 @@ func (b *booting) fetched(stage model.BootStage, address, sum string) {
 	})
 }
 
-// ends notes what this boot came to.
 func (b *booting) ends(o Outcome, err error) {
 	b.record(func(r *BootRecord) {
 		r.Outcome = o
@@ -184,7 +180,6 @@ func (b *booting) fromNetwork(ctx context.Context, address string) bool {
 	return true
 }
 
-// settings are iPXE's variables.
 func (s host) settings() map[string]string {
 	_, _, arch := s.build.Hardware.architecture()
 	return map[string]string{
@@ -198,7 +193,6 @@ func (s host) settings() map[string]string {
 // errHung is how a fault makes a boot hang.
 var errHung = errors.New("hung")
 
-// script implements network.
 func (b *booting) script(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptTimeout)
 	defer cancel()
@@ -214,7 +208,6 @@ func (b *booting) script(ctx context.Context, address string) (string, error) {
 	return string(raw), nil
 }
 
-// load implements network.
 func (b *booting) load(ctx context.Context, stage model.BootStage, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
@@ -298,7 +291,6 @@ func (e statusError) Error() string {
 	return e.what + ": " + strconv.Itoa(e.code) + " " + http.StatusText(e.code)
 }
 
-// fetch returns what is at address if it is no larger than limit.
 func (s host) fetch(ctx context.Context, address, agent string, limit int64) ([]byte, error) {
 	resp, err := s.get(ctx, address, agent)
 	if err != nil {
@@ -339,7 +331,6 @@ func (b *booting) kernel(ctx context.Context, img image) {
 	b.sayBooted(ctx, what.bootState)
 }
 
-// runs notes that a system is up.
 func (b *booting) runs(sys system, o Outcome) {
 	b.during(b.life, func() { b.system, b.progress = sys, progressOS })
 	b.ends(o, nil)
@@ -466,7 +457,6 @@ func (b *booting) until(ctx context.Context, what string, try func() error) {
 	}
 }
 
-// posted notes how a post went.
 func (b *booting) posted(what string, err error) {
 	b.during(b.life, func() {
 		if err != nil {

@@ -38,7 +38,6 @@ func enableBootOption(v view, value any) *message {
 	return nil
 }
 
-// bootsDisk reports whether the firmware boots from the disk at all.
 func (s *mainboard) bootsDisk() bool { return !s.faults.has(FaultDiskOptionOff) }
 
 // sentOrder returns the boot order of a Boot object that sets nothing else.

@@ -200,7 +200,6 @@ func (w *walker) methods(uri string, a simtest.Answer) {
 	}
 }
 
-// missing asks for what is not there.
 func (w *walker) missing(uri string) {
 	a := w.Do("GET", strings.TrimSuffix(uri, "/")+"/Nowhere", "")
 	if a.Status != http.StatusNotFound || len(a.MessageIDs()) != 1 {

@@ -331,7 +331,6 @@ func (r *Rack) clearFaults(req *http.Request) (any, error) {
 	return r.faultsView(), errors.Join(errs...)
 }
 
-// clearOf clears one fault of t, or all when it is empty.
 func clearOf(t faulty, fault Fault) error {
 	if fault != "" {
 		return t.ClearFault(fault)

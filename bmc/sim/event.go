@@ -72,7 +72,6 @@ func (s *subscriptions) remove(id string) {
 	s.list = slices.DeleteFunc(s.list, func(e subscription) bool { return e.id == id })
 }
 
-// next numbers events.
 func (s *subscriptions) next() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

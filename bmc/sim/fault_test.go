@@ -19,7 +19,6 @@ import (
 	"ingot/model/must"
 )
 
-// target is what faults are set on.
 type target interface {
 	SetFault(sim.Fault, ...sim.FaultArgs) error
 	ClearFault(sim.Fault) error

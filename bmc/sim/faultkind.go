@@ -11,7 +11,6 @@ import (
 	"ingot/model"
 )
 
-// scope is what a fault is of.
 type scope string
 
 const (
@@ -128,7 +127,6 @@ func kindOf(f Fault) (FaultKind, error) {
 	return FaultKind{}, fmt.Errorf("there is no fault %q: there are %s", string(f), strings.Join(names, ", "))
 }
 
-// check says what is wrong with the arguments of a fault.
 func (k FaultKind) check(args []FaultArgs) (FaultArgs, error) {
 	switch {
 	case len(args) > 1:
@@ -180,7 +178,6 @@ func ParseFault(text string) (FaultSetting, error) {
 	return f, err
 }
 
-// set sets one argument that the fault has.
 func (a *FaultArgs) set(kind FaultKind, key, value string) (err error) {
 	if !slices.Contains(kind.Takes, key) {
 		return fmt.Errorf("there is no argument %q: it takes %s", key, strings.Join(append([]string{"on"}, kind.Takes...), ", "))

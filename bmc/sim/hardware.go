@@ -22,7 +22,6 @@ type Hardware struct {
 	GPUModel string
 }
 
-// threads are the hardware threads of a socket.
 func (hw *Hardware) threads() int {
 	if hw.SingleThreaded {
 		return hw.Cores
@@ -83,11 +82,9 @@ var (
 		hw.DIMMs, hw.DIMMBytes, hw.DIMMVendor, hw.DIMMPart = 1, 480<<30, "NVIDIA", "699-2G530-0200-RC1"
 		hw.GPUs, hw.GPUModel = 1, "GH200 480GB"
 	})
-	// trento has no disk.
 	trento = with(epyc, func(hw *Hardware) { hw.Sockets, hw.Cores, hw.Drives = 2, 64, nil })
 )
 
-// with returns a copy of hw that was changed.
 func with(hw *Hardware, change func(*Hardware)) *Hardware {
 	other := *hw
 	change(&other)

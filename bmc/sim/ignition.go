@@ -133,7 +133,6 @@ func (r ignitionReader) include(ctx context.Context, ref resourceRef, depth int)
 	return r.read(ctx, raw, depth+1)
 }
 
-// read returns what ref refers to, unpacked.
 func (ref resourceRef) read(ctx context.Context, fetch func(context.Context, string) ([]byte, error)) ([]byte, error) {
 	var raw []byte
 	var err error

@@ -26,7 +26,6 @@ func setIndicator(v view, value any) *message {
 	return problem
 }
 
-// setLocator sets it by the newer one.
 func setLocator(v view, value any) *message {
 	active, ok := value.(bool)
 	s := v.server()

@@ -103,7 +103,6 @@ func (in *installing) write(ctx context.Context) *installFailure {
 	return in.fill(ctx, drive, table)
 }
 
-// choose returns the drive to write to.
 func (in *installing) choose() (drive int, failed *installFailure) {
 	need, problem := model.NeedOf(in.document.Image, in.document.Hints, in.document.Previous)
 	if problem != nil {
@@ -162,7 +161,6 @@ func (in *installing) at(name string) string {
 	return in.run.install[:strings.LastIndexByte(in.run.install, '/')+1] + name
 }
 
-// table fetches the table of chunks.
 func (in *installing) table(ctx context.Context) (model.ChunkTable, *installFailure) {
 	limit := int64(model.MaxChunkTable(in.document.Image.Bytes))
 	raw, err := again(ctx, in.booting, func() ([]byte, error) {
@@ -335,7 +333,6 @@ func (w *diskWriter) hangUp() {
 // zeros are the content of a chunk of which nothing is stored.
 var zeros [model.ChunkBytes]byte
 
-// chunk writes the n-th chunk.
 func (w *diskWriter) chunk(ctx context.Context, n int) error {
 	c, size := w.chunks.Chunks[n], w.chunks.Size(n)
 	if c.Length == 0 {
@@ -357,7 +354,6 @@ func (w *diskWriter) chunk(ctx context.Context, n int) error {
 	return nil
 }
 
-// next returns a chunk as it is stored, which is the next that is asked for.
 func (w *diskWriter) next(ctx context.Context, c model.Chunk) (raw []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -379,7 +375,6 @@ func (w *diskWriter) next(ctx context.Context, c model.Chunk) (raw []byte, err e
 	return w.stored, nil
 }
 
-// from asks for all chunks from an offset on.
 func (w *diskWriter) from(ctx context.Context, offset uint64) (io.ReadCloser, error) {
 	address := w.at(w.document.Chunks)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -49,7 +49,6 @@ func (i image) argument(key string) string {
 
 // network is what a machine can do before it runs an operating system.
 type network interface {
-	// script returns the text at address.
 	script(ctx context.Context, address string) (string, error)
 	// load fetches all of address and returns its digest, "sha256:<hex>".
 	load(ctx context.Context, stage model.BootStage, address string) (string, error)

@@ -95,7 +95,6 @@ var messages = map[messageKey]messageText{
 	msgHeader:           {"The header %1 asks for what the service does not have.", "Critical", "Correct the header."},
 }
 
-// message is one message with its arguments.
 type message struct {
 	key  messageKey
 	args []string
@@ -105,7 +104,6 @@ type message struct {
 
 func newMessage(key messageKey, args ...string) *message { return &message{key: key, args: args} }
 
-// about returns m with the property that it is about.
 func (m *message) about(pointer string) *message {
 	m.property = pointer
 	return m

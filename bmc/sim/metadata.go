@@ -119,7 +119,6 @@ func getRegistry(view) object {
 	}
 }
 
-// entry is the message as a registry has it.
 func (m messageText) entry() object {
 	types := []string{}
 	for n := 1; strings.Contains(m.text, "%"+strconv.Itoa(n)); n++ {

@@ -18,7 +18,6 @@ type bootOverride struct {
 // noOverride is how a machine is delivered.
 var noOverride = bootOverride{Enabled: "Disabled", Target: "None", Mode: "UEFI"}
 
-// fromNetwork reports whether the override asks for a network boot.
 func (o bootOverride) fromNetwork() bool {
 	return o.Enabled != "Disabled" && (o.Target == "Pxe" || o.Target == "UefiHttp" || o.Target == "UefiTarget" && strings.Contains(o.Path, "MAC(") || o.Target == "UefiBootNext" && o.Next == networkOption)
 }
@@ -32,7 +31,6 @@ func (o bootOverride) address(byDHCP string) string {
 	return byDHCP
 }
 
-// fromDisk reports whether the override asks for a boot from disk.
 func (o bootOverride) fromDisk() bool {
 	return o.Enabled != "Disabled" && (o.Target == "Hdd" || o.Target == "UefiTarget" && strings.HasPrefix(o.Path, "HD(") || o.Target == "UefiBootNext" && o.Next == diskOption)
 }
@@ -51,7 +49,6 @@ func (k *personality) overrideEnabled() []string {
 // A resource is a machine as its BMC shows and changes it: a ComputerSystem.
 type resource struct{ *Server }
 
-// bootObject is ComputerSystem.Boot.
 func (s resource) bootObject() object {
 	k := s.rack().kind
 	s.mu.Lock()
@@ -114,7 +111,6 @@ func (s resource) nextOverride(now bootOverride, sent object) (bootOverride, *me
 	return s.judgeOverride(now, next, sent)
 }
 
-// setOverrideProperty sets one property of a boot override.
 func (s resource) setOverrideProperty(next *bootOverride, name string, value any) (problem *message) {
 	switch name {
 	case "BootSourceOverrideEnabled":

@@ -65,7 +65,6 @@ func getProcessor(v view) object {
 	}
 }
 
-// gpu is an accelerator.
 func gpu(id string, hw *Hardware) object {
 	return object{"Id": id, "Name": id, "ProcessorType": "GPU", "Manufacturer": "NVIDIA", "Model": hw.GPUModel, "Status": status()}
 }

@@ -134,7 +134,6 @@ const (
 	overrideInSettings overrideRule = "in settings"
 )
 
-// has reports whether the vendor's resources have a property.
 func (k *personality) has(property string) bool { return !slices.Contains(k.lacks, property) }
 
 // trim takes out of a resource, and out of its links, what the vendor lacks.

@@ -58,7 +58,6 @@ func (b *booting) register(ctx context.Context, p probeRun) error {
 	})
 }
 
-// reportedUUID is whose report the probe makes.
 func (b *booting) reportedUUID(p probeRun) string {
 	args, other := b.faults.get(FaultProbeOtherUUID)
 	switch {
@@ -100,7 +99,6 @@ func progressURL(reportURL string) string {
 	return reportURL[:strings.LastIndexByte(reportURL, '/')+1] + "wipe-progress"
 }
 
-// halfWiped is the progress of a wipe that is half done.
 func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
 	progress := model.ProbeWipeProgress{SystemUUID: b.reportedUUID(p), Mode: p.wipe}
 	for i, d := range b.build.Hardware.Drives {
@@ -114,7 +112,6 @@ func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
 	return progress
 }
 
-// wipe erases the disks and says disk by disk how it went.
 func (b *booting) wipe(mode string) []model.DiskWipe {
 	args, fails := b.faults.get(FaultWipeFails)
 	var disks []model.DiskWipe
@@ -229,7 +226,6 @@ func (s host) ip(i int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 16*(i+1)+n>>15, n>>7&0xff, n&0x7f+1)
 }
 
-// inventory is what the probe finds.
 func (s host) inventory(now time.Time) model.ProbeData {
 	return model.ProbeData{
 		Timestamp:         now.UTC().Truncate(time.Second),

@@ -173,7 +173,6 @@ func (b service) expandValues(o object, q query, levels int) {
 	}
 }
 
-// expanded returns the resource that link is to, or what it is if it is no link.
 func (b service) expanded(link object, q query, levels int) object {
 	path := linkOf(link)
 	if path == "" {

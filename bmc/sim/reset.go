@@ -10,7 +10,6 @@ import (
 	"ingot/bmc/sim/internal/delay"
 )
 
-// resetAction is the action that resets the resource.
 func (v view) resetAction() object {
 	k := v.bmc.rack.kind
 	action := object{"target": v.path + "/Actions/ComputerSystem.Reset"}
@@ -74,7 +73,6 @@ func (s resource) loseAnswer(rep reply) reply {
 	return rep
 }
 
-// parameter returns the one parameter that an action has.
 func parameter(action string, sent object, name string, allowed []string) (string, *message) {
 	for _, key := range sortedKeys(sent) {
 		if key != name {

@@ -73,7 +73,6 @@ func (b service) stall(ctx context.Context, path string) bool {
 	return delay.Wait(ctx, wait)
 }
 
-// answer is what the BMC makes of a request.
 func (b service) answer(r *http.Request, body []byte) reply {
 	if v := r.Header.Get("OData-Version"); v != "" && v != "4.0" {
 		return failure(http.StatusPreconditionFailed, newMessage(msgHeader, "OData-Version: "+v))
@@ -221,7 +220,6 @@ func matches(list, etag string) bool {
 	return false
 }
 
-// write sends a reply.
 func (b service) write(w http.ResponseWriter, r *http.Request, rep reply) {
 	h := w.Header()
 	h.Set("OData-Version", "4.0")
@@ -260,7 +258,6 @@ func (b service) write(w http.ResponseWriter, r *http.Request, rep reply) {
 	}
 }
 
-// compress returns raw compressed, and says so in the headers.
 func compress(h http.Header, raw []byte) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
@@ -316,7 +313,6 @@ func (v view) encode(o object) (raw []byte, etag string) {
 	return append(out, raw[1:]...), etag
 }
 
-// read answers GET and HEAD.
 func (b service) read(v view, query string) reply {
 	q, problem := parseQuery(query, v.bmc.rack.kind.root)
 	if problem != nil {

@@ -82,7 +82,6 @@ func (r rootForm) features() object {
 	return o
 }
 
-// chassisNode is a chassis for each machine.
 func chassisNode(k *personality) *node {
 	chassis := &node{
 		schema: "Chassis.v1_23_0", get: getChassis,
@@ -108,7 +107,6 @@ func (s *mainboard) chassisID() string {
 	return s.memberID(s.rack().kind.chassis)
 }
 
-// chassisServer is the machine in the chassis.
 func (v view) chassisServer() resource {
 	for _, s := range v.bmc.servers {
 		if s.chassisID() == v.ids[0] {
@@ -283,7 +281,6 @@ func sessionObject(s session) object {
 	return object{"Id": s.id, "Name": "Session " + s.id, "UserName": s.user, "CreatedTime": redfishTime(s.created)}
 }
 
-// openSession logs in.
 func openSession(v view, sent object) reply {
 	b := v.bmc
 	name, problem := text("UserName", sent["UserName"])
@@ -322,7 +319,6 @@ var roles = map[string][]string{
 	"ReadOnly":      {"Login", "ConfigureSelf"},
 }
 
-// roleNames are the names of the roles.
 var roleNames = []string{"Administrator", "Operator", "ReadOnly"}
 
 func accountNode() *node {

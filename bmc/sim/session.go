@@ -33,7 +33,6 @@ type sessions struct {
 	last    int
 }
 
-// session is one open session.
 type session struct {
 	id       string
 	user     string
@@ -100,7 +99,6 @@ func (s *sessions) open() int {
 	return len(s.byToken)
 }
 
-// ids are the sessions' IDs in the order in which they were opened.
 func (s *sessions) ids() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +223,6 @@ func (a *accounts) get(id string) (account, bool) {
 	return a.list[i-1], true
 }
 
-// change changes the account with an ID that exists.
 func (a *accounts) change(id string, change func(*account)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -234,14 +231,12 @@ func (a *accounts) change(id string, change func(*account)) {
 	}
 }
 
-// named reports whether an account has the name.
 func (a *accounts) named(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.ContainsFunc(a.list, func(e account) bool { return e.name == name })
 }
 
-// role is what the account of that name may do.
 func (a *accounts) role(name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,14 +17,12 @@ import (
 // server. Without a folder it keeps nothing.
 type store struct{ dir string }
 
-// keptBMC is what is kept of a BMC.
 type keptBMC struct {
 	Address     string `json:"address,omitempty"`
 	Certificate []byte `json:"certificate,omitempty"` // DER
 	Key         []byte `json:"key,omitempty"`         // PKCS #8
 }
 
-// keptServer is what is kept of a server.
 type keptServer struct {
 	Running  bool               `json:"running,omitempty"` // its installed system runs
 	Disk     *Disk              `json:"disk,omitempty"`
@@ -69,7 +67,6 @@ func (st store) saveServer(name model.ServerName, kept keptServer) error {
 	return st.write("server-"+string(name), kept)
 }
 
-// certificateOrNew returns the certificate that was kept, or a new one.
 func (k keptBMC) certificateOrNew(host string) (*tls.Certificate, error) {
 	if len(k.Certificate) == 0 {
 		return newCertificate(host)

@@ -9,7 +9,6 @@ import (
 // root is where the service is.
 const root = "/redfish/v1"
 
-// object is a JSON object.
 type object = map[string]any
 
 // node is a resource, or a place for resources, in the tree that all BMCs share.
@@ -48,7 +47,6 @@ func (v view) id() string { return v.ids[len(v.ids)-1] }
 // server is the server that the path goes through.
 func (v view) server() resource { return resource{v.bmc.inPlaceOf(v.bmc.byID[v.ids[0]])} }
 
-// link is a link to what is below the resource.
 func (v view) link(below string) object { return link(v.path + "/" + below) }
 
 func link(path string) object { return object{"@odata.id": path} }
@@ -85,7 +83,6 @@ func (v *view) enter(name string) bool {
 	return true
 }
 
-// render returns the resource as it is now.
 func (v view) render() object {
 	o := v.node.get(v)
 	o["@odata.id"] = v.path
@@ -130,7 +127,6 @@ func (n *node) methods() []string {
 // public reports whether the method needs no authentication here.
 func (n *node) public(method string) bool { return slices.Contains(n.open, method) }
 
-// collection is a collection of resources of one kind.
 func collection(kind, name string, ids func(view) []string, member *node) *node {
 	return &node{
 		schema: kind + "Collection", ids: ids, member: member,
@@ -196,13 +192,10 @@ func sortedKeys(o object) []string {
 	return keys
 }
 
-// fixed are IDs that every BMC has.
 func fixed(ids ...string) func(view) []string { return func(view) []string { return ids } }
 
-// status is the Status of something that is well.
 func status() object { return object{"State": "Enabled", "Health": "OK"} }
 
-// text returns a value that must be a string.
 func text(property string, value any) (string, *message) {
 	s, ok := value.(string)
 	if !ok {
@@ -211,7 +204,6 @@ func text(property string, value any) (string, *message) {
 	return s, nil
 }
 
-// oneOf returns a value that must be one of the allowed.
 func oneOf(property string, value any, allowed []string) (string, *message) {
 	s, problem := text(property, value)
 	if problem == nil && !slices.Contains(allowed, s) {

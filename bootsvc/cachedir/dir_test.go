@@ -32,7 +32,6 @@ func open(t *testing.T, o Options) *Dir {
 	return d
 }
 
-// keep makes an entry of a size complete.
 func keep(t *testing.T, d *Dir, k *Kind, n byte, size int64, used time.Time) *Entry {
 	t.Helper()
 	e := d.New(k, digest(n))

@@ -46,7 +46,6 @@ func New(reg prometheus.Registerer) *Log {
 	return l
 }
 
-// cards returns how many cards are remembered.
 func (l *Log) cards() float64 {
 	known, _ := l.known.Size()
 	unknown, _ := l.unknown.Size()
@@ -116,12 +115,10 @@ func (c *card) add(e model.CardEvent) bool {
 	return true
 }
 
-// same reports whether two events say the same.
 func same(a, b model.CardEvent) bool {
 	return a.Protocol == b.Protocol && a.Asked == b.Asked && a.From == b.From && a.Result == b.Result && a.Answer == b.Answer
 }
 
-// merged is an event that came again.
 func merged(a, again model.CardEvent) model.CardEvent {
 	a.Times = max(a.Times, 1) + 1
 	a.Last = again.At

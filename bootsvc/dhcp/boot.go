@@ -79,7 +79,6 @@ func (s *Server) noteAnswer(told netboot.Answer, client netip.Addr) {
 	}
 }
 
-// family returns the label of a family.
 func family(v6 bool) string {
 	if v6 {
 		return "6"

@@ -48,15 +48,12 @@ func Check(networks []Network) []Problem {
 	return c.problems
 }
 
-// checker gathers problems.
 type checker struct{ problems []Problem }
 
-// say notes a problem.
 func (c *checker) say(path, format string, args ...any) {
 	c.problems = append(c.problems, Problem{path, fmt.Sprintf(format, args...)})
 }
 
-// network checks one network by itself.
 func (c *checker) network(path string, n Network) {
 	if len(n.Name) > maxName || !namePattern.MatchString(n.Name) {
 		c.say(path+".name", "%q must be 1 to %d letters, digits and dashes, with no dash at an end", clip(n.Name), maxName)
@@ -101,7 +98,6 @@ func (c *checker) network(path string, n Network) {
 	}
 }
 
-// heard checks where a network is heard.
 func (c *checker) heard(path string, n Network) {
 	switch {
 	case n.Interface == "" && n.Listen == "":
@@ -217,7 +213,6 @@ func (c *checker) bootURL(path, s string) {
 	}
 }
 
-// subnet checks one subnet by itself.
 func (c *checker) subnet(path string, n Network, s Subnet) {
 	if !s.CIDR.IsValid() {
 		c.say(path+".cidr", "it is missing: write the subnet as 192.0.2.0/24")
@@ -316,7 +311,6 @@ func (c *checker) ranges(path string, s Subnet) {
 	}
 }
 
-// addressRange checks one range of a subnet.
 func (c *checker) addressRange(path string, s Subnet, r lease.Range) {
 	switch {
 	case r.IsZero():
@@ -330,7 +324,6 @@ func (c *checker) addressRange(path string, s Subnet, r lease.Range) {
 	}
 }
 
-// derive checks how a subnet's addresses are derived.
 func (c *checker) derive(path string, s Subnet) {
 	switch {
 	case s.Derive == DeriveNone:
@@ -348,7 +341,6 @@ func (c *checker) derive(path string, s Subnet) {
 	}
 }
 
-// delegate checks what prefixes a subnet delegates.
 func (c *checker) delegate(path string, s Subnet) {
 	d := s.Delegate
 	switch {

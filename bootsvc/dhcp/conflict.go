@@ -99,7 +99,6 @@ func (n service4) unused(p packet4, a answer4) answer4 {
 // use is who uses an address that is offered to a client.
 type use int
 
-// The uses.
 const (
 	usedByNobody   use = iota // or by the client itself, or by whoever answers for all
 	usedByOther               // and the address was set aside

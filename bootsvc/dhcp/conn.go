@@ -53,7 +53,6 @@ func (c *conn) Close() error {
 	return c.Socket.Close()
 }
 
-// join joins a multicast group on an interface.
 func (c *conn) join(group netip.Addr, index int) error {
 	return ipv6.NewPacketConn(c.UDPConn).JoinGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: group.AsSlice()})
 }

@@ -67,7 +67,6 @@ func (n *network) event(protocol model.CardProtocol, asked string, kind netboot.
 	return e
 }
 
-// silent makes e one of a packet that is not answered.
 func silent(e *model.CardEvent, why string) {
 	e.Routine, e.Result, e.Answer = true, model.CardUnanswered, cmp.Or(reasons[why], why)
 	if why == overClient {

@@ -33,7 +33,6 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	return m
 }
 
-// networkMetrics are the metrics of one network.
 type networkMetrics struct {
 	metrics
 	network string

@@ -12,7 +12,6 @@ import (
 	"ingot/model"
 )
 
-// network is a Network that is served.
 type network struct {
 	Network // with its mode filled in, MAC prefixes in lower case
 	leases  *lease.Network
@@ -55,7 +54,6 @@ func newNetwork(s *Server, cfg Network) *network {
 	return n
 }
 
-// lowerAll returns all in lower case.
 func lowerAll(all []string) []string {
 	lower := make([]string, len(all))
 	for i, s := range all {
@@ -64,7 +62,6 @@ func lowerAll(all []string) []string {
 	return lower
 }
 
-// config returns what the configuration says of a subnet.
 func (n *network) config(s *lease.Subnet) *Subnet { return &n.Subnets[s.Index] }
 
 // admits reports whether clients with a MAC address are served (macAllow, macDeny).

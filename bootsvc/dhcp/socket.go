@@ -60,10 +60,8 @@ type link struct {
 	v4, v6 []netip.Prefix
 }
 
-// addresses returns the addresses of both families.
 func (l *link) addresses() []netip.Prefix { return slices.Concat(l.v4, l.v6) }
 
-// of returns the addresses of a family.
 func (l *link) of(v6 bool) []netip.Prefix {
 	if v6 {
 		return l.v6
@@ -175,7 +173,6 @@ func (s *sockets) findLink(all map[string]links.Link) (*link, error) {
 	return l, nil
 }
 
-// listenLink returns the link of an address that is listened on.
 func listenLink(listen string) *link {
 	ap, _ := parseListen(listen) // Check has seen it
 	l := &link{}
@@ -198,7 +195,6 @@ func (n Network) has6() bool {
 	return slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.CIDR.Addr().Is6() })
 }
 
-// open opens the sockets that are missing.
 func (s *sockets) open(l *link) error {
 	if s.network.Interface == "" {
 		ap, _ := parseListen(s.network.Listen)
@@ -224,7 +220,6 @@ func (s *sockets) open(l *link) error {
 	return nil
 }
 
-// openOne opens one socket, unless it is open.
 func (s *sockets) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
 	if at.Load() != nil {
 		return nil
@@ -287,7 +282,6 @@ func (s *sockets) unread() []*conn {
 	return fresh
 }
 
-// all are the sockets of UDP.
 func (s *sockets) all() [3]*atomic.Pointer[conn] {
 	return [...]*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy}
 }
@@ -301,7 +295,6 @@ func (s *sockets) interrupt() {
 	}
 }
 
-// close closes all sockets, and their readers return.
 func (s *sockets) close() {
 	for _, at := range s.all() {
 		if c := at.Swap(nil); c != nil {

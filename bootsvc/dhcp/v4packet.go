@@ -41,7 +41,6 @@ type relay4 struct {
 // drop4 is why a packet is not processed: the label of a metric. overClient is another one.
 type drop4 string
 
-// The reasons.
 const (
 	drop4None      drop4 = ""
 	drop4Malformed drop4 = "malformed"
@@ -161,7 +160,6 @@ func (n service4) trusts4(p packet4) bool {
 	return ours || p.from.Addr() == p.relay.address
 }
 
-// relayOf returns what the relay of a packet says.
 func relayOf(p *dhcpv4.DHCPv4) relay4 {
 	r := relay4{address: address4(p.GatewayIPAddr)}
 	if !r.address.IsValid() {
@@ -193,7 +191,6 @@ func (p packet4) clientID() string {
 	return hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID))
 }
 
-// seenBy returns what is shown of p's relay.
 func (p packet4) seenBy() model.LeaseRelay {
 	return model.LeaseRelay{Address: p.relay.address, CircuitID: p.relay.port, RemoteID: p.relay.remote}
 }
@@ -235,7 +232,6 @@ func (p packet4) wish() netip.Addr {
 // most.
 const maxClientID = 130
 
-// clipped returns at most the first n bytes of b.
 func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
 
 // client4 returns what p says of the client that asks to boot.

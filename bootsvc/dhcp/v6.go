@@ -278,7 +278,6 @@ var types6 = map[dhcpv6.MessageType]string{
 	dhcpv6.MessageTypeDecline: "decline", dhcpv6.MessageTypeInformationRequest: "information-request",
 }
 
-// outcome is the label of a metric.
 func (d *decision6) outcome() string {
 	for _, ia := range d.ias {
 		if ia.status != nil {
@@ -294,7 +293,6 @@ func (d *decision6) outcome() string {
 	return "reply"
 }
 
-// client returns the address that the client has, or is to have.
 func (d *decision6) client(peer netip.Addr) netip.Addr {
 	for _, ia := range d.ias {
 		if p := ia.lease.prefix; p.Bits() == 128 {

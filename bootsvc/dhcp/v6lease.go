@@ -101,7 +101,6 @@ func (d *decision6) grant(x *exchange6, i int) {
 	d.give(x, x.ias[i], l)
 }
 
-// give adds a lease for ia to the answer.
 func (d *decision6) give(x *exchange6, ia ia6, l model.Lease) {
 	d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id, lease: lifetime6{prefixOf(l), l.Expires.Sub(l.Renewed)}})
 	if x.asker.Binding {
@@ -109,7 +108,6 @@ func (d *decision6) give(x *exchange6, ia ia6, l model.Lease) {
 	}
 }
 
-// prefixOf returns what l leases.
 func prefixOf(l model.Lease) netip.Prefix {
 	if l.Bits > 0 {
 		return netip.PrefixFrom(l.Address, l.Bits)
@@ -117,7 +115,6 @@ func prefixOf(l model.Lease) netip.Prefix {
 	return netip.PrefixFrom(l.Address, 128)
 }
 
-// refused returns that ia gets nothing.
 func (ia ia6) refused(why iana.StatusCode) given6 {
 	return given6{kind: ia.kind, id: ia.id, status: status6[why]}
 }
@@ -265,7 +262,6 @@ func (x *exchange6) seenBy() model.LeaseRelay {
 	return model.LeaseRelay{Address: x.relay, CircuitID: x.port(), RemoteID: model.ReadableIdentifier(x.heardOn().RemoteID)}
 }
 
-// fits reports whether p is as long as what q asks for.
 func fits(p netip.Prefix, q lease.Query) bool {
 	return p.Bits() == q.Bits || q.Bits == 0 && p.Bits() == 128
 }
@@ -389,7 +385,6 @@ func (x *exchange6) renewal(ia ia6, q lease.Query) (none model.Lease, state leas
 	return none, state
 }
 
-// renewDerived is table.Renewal for what is derived.
 func (x *exchange6) renewDerived(q lease.Query, derived netip.Addr) (model.Lease, lease.RenewalState) {
 	if q.Wish != derived {
 		return model.Lease{}, lease.RenewalElsewhere

@@ -132,7 +132,6 @@ func (m *message6) option(code dhcpv6.OptionCode, value []byte) error {
 	return nil
 }
 
-// duid keeps a DUID, of which a message has one.
 func duid(into *[]byte, value []byte) error {
 	if *into != nil || len(value) < minDUID || len(value) > maxDUID {
 		return drop6Malformed

@@ -51,7 +51,6 @@ var status6 = map[iana.StatusCode]*dhcpv6.OptStatusCode{
 	iana.StatusNotOnLink:     {StatusCode: iana.StatusNotOnLink, StatusMessage: "not an address of this link"},
 }
 
-// append appends the answer to m, of the server with a DUID, as a message.
 func (a *answer6) append(b []byte, m *message6, server []byte) []byte {
 	b = append(append(b, byte(a.kind)), m.xid[:]...)
 	if m.clientID != nil {
@@ -187,7 +186,6 @@ func appendAddresses6(b []byte, code dhcpv6.OptionCode, all []netip.Addr) []byte
 	})
 }
 
-// asks reports whether the client asks for an option.
 func (m *message6) asks(code dhcpv6.OptionCode) bool { return slices.Contains(m.asked, code) }
 
 // duid6 returns the DUID (RFC 8415 §11.5) that a network is served by: the same

@@ -36,7 +36,6 @@ type senders struct {
 	next int
 }
 
-// openSenders returns the senders of an interface.
 func openSenders(index int) (*senders, error) {
 	frames, err := openFrames(unix.SOCK_DGRAM)
 	if err != nil {
@@ -154,7 +153,6 @@ func (s *senders) took(packet []byte, mac string) {
 	s.next = (s.next + 1) % len(s.last)
 }
 
-// key returns what a packet is known by.
 func (s *senders) key(from [16]byte, payload []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)

@@ -57,7 +57,6 @@ func (w *chunkWriter) add(n int) error {
 	return nil
 }
 
-// addZeros adds a chunk of n zeros.
 func (w *chunkWriter) addZeros(n int) error {
 	if err := w.next(n); err != nil {
 		return err
@@ -80,7 +79,6 @@ func (w *chunkWriter) next(n int) error {
 
 var zeroBlock = make([]byte, 32<<10)
 
-// zeros reports whether all of p is zero.
 func zeros(p []byte) bool {
 	for len(p) > len(zeroBlock) {
 		if !bytes.Equal(p[:len(zeroBlock)], zeroBlock) {

@@ -56,7 +56,6 @@ func newUnpacker(r io.Reader, compression string) (*unpacker, error) {
 	return u, nil
 }
 
-// unpackErrors says of errors in unpacking which they are.
 type unpackErrors struct {
 	io.Reader
 	compression string

@@ -106,7 +106,6 @@ func (f *fat) next(cluster uint32) (uint32, bool, error) {
 	return n, n < end, nil
 }
 
-// read returns at most max bytes of what begins in a cluster.
 func (f *fat) read(cluster uint32, max int64) ([]byte, error) {
 	var all []byte
 	for range maxFATClusters {
@@ -214,7 +213,6 @@ func (f *fat) find(parts ...string) (fatEntry, bool, error) {
 	return at, true, nil
 }
 
-// content returns a small file.
 func (f *fat) content(e fatEntry) ([]byte, error) {
 	if e.folder || e.size > maxFATFile {
 		return nil, fmt.Errorf("%s is no file of at most %d bytes", e.name, maxFATFile)

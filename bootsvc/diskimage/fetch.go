@@ -163,7 +163,6 @@ func stalledOr(ctx context.Context, err error) error {
 	return err
 }
 
-// add adds bytes that came.
 func (f *fetching) add(p []byte) error {
 	f.size += int64(len(p))
 	if f.total > 0 && f.size > f.total {
@@ -194,7 +193,6 @@ func newHash(digest string) hash.Hash {
 
 func (f *fetching) digest() string { return digestOf(f.job.src.Digest, f.hash) }
 
-// digestOf returns the digest of what was hashed, of the algorithm that like has.
 func digestOf(like string, h hash.Hash) string {
 	algorithm, _, _ := strings.Cut(like, ":")
 	return algorithm + ":" + hex.EncodeToString(h.Sum(nil))

@@ -64,7 +64,6 @@ func (s *Store) load() error {
 	return err
 }
 
-// createIn makes a file in a folder.
 func createIn(dir, name string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -97,7 +96,6 @@ func complete(dir string, table []byte, img Image) error {
 	return folder.Sync()
 }
 
-// openFiles opens the files of an image.
 func openFiles(dir string) (Opened, error) {
 	table, err := os.OpenFile(filepath.Join(dir, tableName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -38,7 +38,6 @@ func newJob(s *Store, src Source) *job {
 	return j
 }
 
-// enter goes on to a stage.
 func (j *job) enter(stage Stage) {
 	j.at.Store(0)
 	j.whole.Store(0)
@@ -50,7 +49,6 @@ func (j *job) progress(done, total int64) {
 	j.whole.Store(total)
 }
 
-// state says how far the job is.
 func (j *job) state() *Preparing {
 	return &Preparing{Stage: *j.stage.Load(), Done: j.at.Load(), Total: j.whole.Load()}
 }
@@ -195,7 +193,6 @@ func (j *job) convert(ctx context.Context, source fetched) (chunked, error) {
 	return chunked{img, chunks}, nil
 }
 
-// inspect reads the disk that is in the chunks.
 func (j *job) inspect(ctx context.Context, img chunked, source fetched) (Image, error) {
 	disk, err := newChunkReader(img.table, img.chunks)
 	if err != nil {
@@ -249,7 +246,6 @@ func (j *job) keep(img chunked) error {
 	return nil
 }
 
-// take takes room for n bytes.
 func (j *job) take(n int64) error { return tooFull(j.entry.Take(n)) }
 
 // tooFull explains why there is no room for an image.
@@ -260,12 +256,10 @@ func tooFull(err error) error {
 	return &Error{Reason: model.ReasonImageTooLarge, Message: err.Error() + ", or take a smaller image", Err: err}
 }
 
-// create makes a file in the job's folder.
 func (j *job) create(name string) (*os.File, error) {
 	return createIn(j.entry.Part(), name)
 }
 
-// scratch makes a file that is needed for a while.
 func (j *job) scratch() (*os.File, error) {
 	j.temporaries++
 	return j.create(fmt.Sprintf("scratch-%d", j.temporaries))

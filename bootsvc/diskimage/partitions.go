@@ -34,7 +34,6 @@ const (
 	tableMBR = "mbr"
 )
 
-// layout is what a disk holds.
 type layout struct {
 	table      string // tableGPT or tableMBR
 	sectorSize int    // 0 = the table does not say

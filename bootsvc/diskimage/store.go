@@ -307,7 +307,6 @@ func (s *Store) remember(src Source, err error) {
 	s.failed[key] = f
 }
 
-// finish notes how a job ended.
 func (s *Store) finish(j *job) {
 	defer j.entry.Users.Add(-1)
 	s.mu.Lock()

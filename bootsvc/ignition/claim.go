@@ -62,7 +62,6 @@ func (g *Compiler) ForClaim(b ClaimBoot) (model.Sensitive, error) {
 	return p.Seal(), nil
 }
 
-// claimed makes a claim's payload.
 func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
 	if err := b.checkDocuments(maxSource); err != nil {
 		return p, err

@@ -124,7 +124,6 @@ func (g *Compiler) prepared(source, format string) *preparedSource {
 	return c
 }
 
-// prepare makes the document of a source.
 func (g *Compiler) prepare(source []byte, format string) (doc *document, err error) {
 	defer recoverPanic(&err)
 	if len(bytes.TrimSpace(source)) == 0 {

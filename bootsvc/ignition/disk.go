@@ -95,7 +95,6 @@ func (b *DiskBoot) probeFlags() (string, error) {
 	return "--registry-url=" + base + "/r/" + b.Token.Reveal() + " --server-uuid=" + b.UUID + " --install=" + installMark, nil
 }
 
-// installDocument says what is written to which disk.
 func (g *Compiler) installDocument(b *DiskBoot) (*model.InstallDocument, error) {
 	if err := b.checkDocuments(maxDiskSource); err != nil {
 		return nil, err

@@ -159,7 +159,6 @@ func decodeDataURL(source, compression string) (string, error) {
 	return string(raw), err
 }
 
-// split cuts text at the marks.
 func split(text string, m marks) *document {
 	d := &document{size: len(text)}
 	for text != "" {

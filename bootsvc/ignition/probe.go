@@ -147,7 +147,6 @@ func checkProbeOptions(o Options) error {
 	return nil
 }
 
-// has reports whether the document has a hole for f.
 func (d *document) has(f field) bool {
 	for _, p := range d.parts {
 		if p.field == f {

@@ -193,7 +193,6 @@ func openStackMetaData(b ClaimBoot) (string, error) {
 	return string(raw) + "\n", nil
 }
 
-// ignitionSeed is Ignition as one file.
 func (g *Compiler) ignitionSeed(b *DiskBoot, path string) (map[string]string, error) {
 	config, err := g.document(b.ClaimBoot)
 	if err != nil {

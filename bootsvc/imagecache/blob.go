@@ -179,7 +179,6 @@ func (b *Blob) settle() {
 	b.take(at)
 }
 
-// take turns to the file of a source.
 func (b *Blob) take(at source) {
 	b.file, b.kept, b.download, b.refs = at.file, at.kept, nil, at.refs
 }
@@ -200,7 +199,6 @@ func (b *Blob) Close() error {
 	return nil
 }
 
-// release gives its reference back.
 func (b *Blob) release() {
 	if b.refs != nil {
 		b.cache.release(b.refs)

@@ -16,7 +16,6 @@ type diskError struct{ err error }
 func (e *diskError) Error() string { return "image cache: " + e.err.Error() }
 func (e *diskError) Unwrap() error { return e.err }
 
-// isDisk reports whether err is a failure of the disk.
 func isDisk(err error) bool {
 	_, ok := errors.AsType[*diskError](err)
 	return ok
@@ -35,7 +34,6 @@ func measure(_, _ string, info fs.FileInfo) (int64, bool) {
 	return info.Size(), info.Mode().IsRegular() && info.Size() > 0
 }
 
-// open opens the file of a blob, and returns its mark.
 func open(path string) (*os.File, mark, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -58,7 +56,6 @@ type mark struct {
 
 var errNotRegular = errors.New("not a regular file")
 
-// markOf returns the mark of an open file.
 func markOf(f *os.File) (mark, error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {

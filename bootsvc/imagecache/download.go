@@ -49,7 +49,6 @@ type refs struct {
 	part  *os.File
 }
 
-// begin makes part what readers follow.
 func (f *download) begin(part *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +63,6 @@ func (f *download) advance(n int) {
 	f.notify()
 }
 
-// verify says that all bytes are right.
 func (f *download) verify() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,7 +162,6 @@ func (f *download) fetching() bool {
 	}
 }
 
-// progress returns how far the download is.
 func (f *download) progress() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

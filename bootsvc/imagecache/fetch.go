@@ -98,7 +98,6 @@ func (c *Cache) prove(ctx context.Context, key Key) (proven bool, err error) {
 	return true, nil
 }
 
-// unproven returns the file of a blob that has to be hashed, and holds it.
 func (c *Cache) unproven(digest string) *file {
 	c.mu.Lock()
 	defer c.mu.Unlock()

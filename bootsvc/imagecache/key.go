@@ -54,7 +54,6 @@ type sum struct {
 	want string
 }
 
-// newSum returns a sum that is to become digest.
 func newSum(digest string) sum {
 	algorithm, want, _ := strings.Cut(digest, ":")
 	if algorithm == "sha512" {
@@ -66,5 +65,4 @@ func newSum(digest string) sum {
 // add hashes more bytes; a hash takes everything.
 func (s sum) add(p []byte) { _, _ = s.Write(p) }
 
-// right reports whether all that was hashed is the blob.
 func (s sum) right() bool { return hex.EncodeToString(s.Sum(nil)) == s.want }

@@ -51,7 +51,6 @@ func (p *place) stepAside() {
 	}
 }
 
-// leave gives the place back.
 func (p *place) leave() {
 	p.late.Stop()
 	p.mu.Lock()

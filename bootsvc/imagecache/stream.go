@@ -94,7 +94,6 @@ func (s *stream) fill() error {
 	return nil
 }
 
-// more reads once.
 func (s *stream) more() error {
 	n, err := s.read(s.buffer[len(s.buffer):cap(s.buffer)])
 	if errors.Is(err, io.EOF) {

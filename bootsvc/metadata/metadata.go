@@ -35,7 +35,6 @@ const (
 	keyUserData   = "user-data"
 )
 
-// reserved reports whether a key is not for metadata to use.
 func reserved(key string) bool { return key == keyServerName || key == keyUserData }
 
 // Machine is what one bound server may know of itself.
@@ -100,7 +99,6 @@ func newRequests(reg prometheus.Registerer) *prometheus.CounterVec {
 	return requests
 }
 
-// answer is what a request is answered with.
 type answer struct {
 	code        int
 	contentType string
@@ -140,7 +138,6 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, form, a)
 }
 
-// write sends an answer, and counts it.
 func (s *service) write(w http.ResponseWriter, r *http.Request, form string, a answer) {
 	s.requests.WithLabelValues(form, strconv.Itoa(a.code)).Inc()
 	h := w.Header()
@@ -181,7 +178,6 @@ func (s *service) asker(r *http.Request, form string, path []string) (m Machine,
 	return m, answer{}, true
 }
 
-// answer is what a server is told at a path of a form.
 func (m *Machine) answer(form string, path []string) answer {
 	switch form {
 	case formV1:
@@ -278,7 +274,6 @@ func (m *Machine) v1(path []string) answer {
 	return text(value)
 }
 
-// all are all facts in one map.
 func (m *Machine) all() map[string]any {
 	all := make(map[string]any, len(m.Metadata)+2)
 	for key, value := range m.Metadata {

@@ -38,7 +38,6 @@ func newTokens() tokens {
 	return tokens{key}
 }
 
-// issue answers a request for a token.
 func (t tokens) issue(h http.Header, from netip.Addr, now time.Time) answer {
 	if len(h.Values("X-Forwarded-For")) > 0 {
 		return refuse(http.StatusForbidden, "tokens are not given through a proxy")
@@ -67,7 +66,6 @@ func (t tokens) allow(h http.Header, from netip.Addr, now time.Time) bool {
 	return hmac.Equal([]byte(t.token(from, ends)), []byte(shown[0])) && now.Before(ends)
 }
 
-// token returns the token of an address that ends at a time.
 func (t tokens) token(from netip.Addr, ends time.Time) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(ends.Unix()))
 	mac := hmac.New(sha256.New, t.key)

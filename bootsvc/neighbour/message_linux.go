@@ -65,7 +65,6 @@ func ask(kind, flags uint16, body any, attrs []attribute, answered func(kind uin
 	}
 }
 
-// message returns a question.
 func message(kind, flags uint16, body any, attrs []attribute) ([]byte, error) {
 	payload, err := binary.Append(nil, binary.NativeEndian, body)
 	if err != nil {
@@ -114,7 +113,6 @@ func eachMessage(data []byte, f func(kind uint16, body []byte) error) error {
 	return nil
 }
 
-// eachAttribute calls f with each attribute in data.
 func eachAttribute(data []byte, f func(kind uint16, value []byte)) error {
 	for len(data) >= unix.SizeofNlAttr {
 		size, kind := int(binary.NativeEndian.Uint16(data)), binary.NativeEndian.Uint16(data[2:])&typeMask

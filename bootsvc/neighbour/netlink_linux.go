@@ -172,7 +172,6 @@ func (t *Table) catchUp(now time.Time) {
 	}
 }
 
-// took takes in one change.
 func (t *Table) took(kind uint16, body []byte, now time.Time) {
 	at, e, ok := parseEntry(body)
 	switch {
@@ -242,7 +241,6 @@ func wayTo(addr netip.Addr) (index int, onLink bool, err error) {
 	return index, onLink && index > 0, nil
 }
 
-// entry is an entry of the table.
 type entry struct {
 	mac  string // "" when nobody answers
 	bare bool   // its link has no such addresses

@@ -32,7 +32,6 @@ type Neighbour struct {
 	Lost bool
 }
 
-// linkAddress is an address on a link.
 type linkAddress struct {
 	index int // of the interface
 	addr  netip.Addr
@@ -62,7 +61,6 @@ type memory struct {
 
 func newMemory() *memory { return &memory{past: make(map[linkAddress]*past)} }
 
-// sawAt notes that an address has a MAC address now.
 func (m *memory) sawAt(at linkAddress, mac string, now time.Time) {
 	p := m.past[at]
 	if p == nil {
@@ -88,7 +86,6 @@ func (p *past) retire(now time.Time) {
 	p.previous = append(p.previous, previousMAC{p.mac, now})
 }
 
-// forgot notes that the kernel forgot an address.
 func (m *memory) forgot(at linkAddress, now time.Time) {
 	if p := m.past[at]; p != nil {
 		p.seen, p.forgotten = now, true

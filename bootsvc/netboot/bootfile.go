@@ -75,7 +75,6 @@ func InUse(t *model.Ticket) bool {
 	return t.Open() && !t.AwaitingOff || t != nil && t.Always && t.Ended == model.TicketBooted
 }
 
-// file returns what c boots with the ticket of o.
 func (s Site) file(c Client, o model.TicketHolder, l *Loaders) Answer {
 	t := o.Ticket
 	switch c.Kind {

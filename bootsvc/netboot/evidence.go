@@ -53,7 +53,6 @@ const (
 	toldLost    = "so much changed on the link that this comes from that nobody knows whose addresses were whose: ask again in a few minutes"
 )
 
-// asker returns who is at an address.
 func (b AddressRules) asker(client netip.Addr) asker {
 	client = client.Unmap()
 	a := asker{client: client, observation: b.observe(client)}

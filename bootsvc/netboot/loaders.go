@@ -124,7 +124,6 @@ func (l *Loaders) Missing(architectures []string) []string {
 	return lines
 }
 
-// missing says that a platform has no boot loader of a kind, and what to do.
 func (l *Loaders) missing(p *platform, kind LoaderKind) string {
 	where := "any folder: none is set"
 	if l != nil && len(l.dirs) > 0 {
@@ -212,7 +211,6 @@ func (l *Loaders) find(name string) (string, fs.FileInfo, error) {
 	return "", nil, fmt.Errorf("boot loader %s: %w", name, fs.ErrNotExist)
 }
 
-// read returns the contents of a file, from memory if it is as it was.
 func (l *Loaders) read(path string, info fs.FileInfo) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

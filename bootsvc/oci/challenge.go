@@ -44,7 +44,6 @@ func (t challengeTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// challenge returns the one challenge of a registry's answer that is to be met.
 func (a *attempt) challenge(h http.Header, registry *url.URL) (string, error) {
 	asked := challenges(h)
 	ch, ok := offered(asked, "bearer")
@@ -88,7 +87,6 @@ type challenge struct {
 	params map[string]string
 }
 
-// offered returns the challenge of a scheme.
 func offered(asked []challenge, scheme string) (challenge, bool) {
 	for _, ch := range asked {
 		if ch.scheme == scheme {

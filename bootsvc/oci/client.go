@@ -49,7 +49,6 @@ func (i *Images) get(ctx context.Context, r model.ImageReference, path string, h
 	return resp, nil
 }
 
-// base returns the URL that all of r's repository is under.
 func (i *Images) base(r model.ImageReference) *url.URL {
 	u := &url.URL{Scheme: "https", Host: r.Registry, Path: "/v2/" + r.Repository}
 	if u.Host == model.DockerHub {

@@ -88,7 +88,6 @@ func (f credentialsFile) lookup(ctx context.Context, r model.ImageReference) (au
 	return auth.EmptyCredential, nil
 }
 
-// read reads the file.
 func (f credentialsFile) read() (dockerConfig, error) {
 	var config dockerConfig
 	raw, err := readBounded(f.path, maxCredentials)
@@ -150,7 +149,6 @@ func credentialName(key string) (string, bool) {
 
 var errAuthField = errors.New("its auth is not base64 of username:password")
 
-// decode returns the credential of the entry for name.
 func (f credentialsFile) decode(name string, entry dockerAuth) (auth.Credential, error) {
 	c := auth.Credential{
 		Username: entry.Username, Password: entry.Password, RefreshToken: entry.IdentityToken, AccessToken: entry.RegistryToken,
@@ -175,7 +173,6 @@ func (f credentialsFile) name() string {
 	return "boot.credentialsFile"
 }
 
-// lacks says for people that there is no credential for r.
 func (f credentialsFile) lacks(r model.ImageReference) string {
 	if f.path == "" && f.helper == nil {
 		return "boot.credentialsFile is not set"

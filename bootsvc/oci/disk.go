@@ -35,8 +35,7 @@ const diskTypeAnnotation = "disktype"
 var diskTypes = []string{"raw", "applehv", "qcow2", "qemu"}
 
 var (
-	diskMedia = regexp.MustCompile(`^(` + regexp.QuoteMeta(ingotDisk) + `|` + regexp.QuoteMeta(kubevirtDisk) + `)(raw|qcow2)(\+(zstd|gzip|xz|bzip2))?$`)
-	// containerMedia are the layers of container images.
+	diskMedia      = regexp.MustCompile(`^(` + regexp.QuoteMeta(ingotDisk) + `|` + regexp.QuoteMeta(kubevirtDisk) + `)(raw|qcow2)(\+(zstd|gzip|xz|bzip2))?$`)
 	containerMedia = regexp.MustCompile(`^application/vnd\.(oci\.image\.layer\.v1\.tar(\+(gzip|zstd))?|docker\.image\.rootfs\.diff\.tar(\.gzip|\.zstd)?)$`)
 )
 
@@ -112,7 +111,6 @@ func (m manifest) onlyLayer(marked bool) []descriptor {
 	return []descriptor{d}
 }
 
-// container reports whether a manifest is that of a container image.
 func (m manifest) container() bool {
 	return len(m.Layers) > 0 && !slices.ContainsFunc(m.Layers, func(d descriptor) bool { return !containerMedia.MatchString(d.MediaType) })
 }

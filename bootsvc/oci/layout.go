@@ -69,7 +69,6 @@ func (l layouts) checkVersion(r model.ImageReference) error {
 	return nil
 }
 
-// index reads the index of a layout.
 func (l layouts) index(r model.ImageReference) (manifest, error) {
 	raw, err := l.read(r, ocispec.ImageIndexFile)
 	if err != nil {

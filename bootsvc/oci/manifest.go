@@ -280,7 +280,6 @@ func complete(img model.PinnedImage, m manifest) error {
 	}
 }
 
-// has says what an image has instead of what it lacks.
 func (m manifest) has(img model.PinnedImage) string {
 	var have []string
 	for n, layer := range Layers(&img) {

@@ -37,7 +37,6 @@ var results = []string{
 	model.ReasonRegistryUnreachable, model.ReasonNoArchitecture, model.ReasonValidationFailed,
 }
 
-// resolved counts one resolution.
 func (m metrics) resolved(err error) {
 	result := resultOK
 	var e *Error

@@ -274,7 +274,6 @@ func (i *Images) walk(ctx context.Context, r model.ImageReference, architecture 
 	}
 }
 
-// logger returns log, or one that discards.
 func logger(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)

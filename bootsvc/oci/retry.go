@@ -20,7 +20,6 @@ type retries struct {
 	pause time.Duration // before it is asked for the second time, unless it says when
 }
 
-// transport returns next with retries.
 func (r *retries) transport(next http.RoundTripper) http.RoundTripper {
 	return &retry.Transport{Base: next, Policy: func() retry.Policy {
 		return retryPolicy{r.pause, time.Now().Add(r.limit)}

@@ -48,7 +48,6 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// median returns the median of times in milliseconds.
 func median(times []time.Duration) float64 {
 	slices.Sort(times)
 	return float64(times[len(times)/2].Microseconds()) / 1000

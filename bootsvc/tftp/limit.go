@@ -26,7 +26,6 @@ const (
 // client is told. The client asks again in a while, by when there may be room.
 type overLimit struct{ result, text string }
 
-// full is the limit of all transfers.
 var full = overLimit{resultBusy, "too many transfers, ask again"}
 
 // overLimit returns which limit one more transfer to an address would be over. Who is not there gets none while packets
@@ -125,7 +124,6 @@ func (r *refusals) allow(now time.Time) bool {
 	return r.sent <= maxRefusals
 }
 
-// event is what is said of a transfer that is over.
 func (t *transfer) event(took time.Duration) model.CardEvent {
 	at := unmapped(t.client).Addr()
 	e := model.CardEvent{

@@ -15,7 +15,6 @@ const (
 	resultFailed   = "failed"   // anything else
 )
 
-// results are all of them.
 var results = []string{
 	resultOK, resultNotFound, resultDeclined, resultAborted, resultTimeout, resultBusy, resultLimited, resultRefused, resultFailed,
 }

@@ -89,7 +89,6 @@ func parseRead(p []byte) (r readRequest, wrong string) {
 	return r, ""
 }
 
-// option notes an option of the request.
 func (r *readRequest) option(name, value string) {
 	n, err := strconv.ParseUint(value, 10, 32)
 	switch {

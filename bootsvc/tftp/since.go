@@ -66,7 +66,6 @@ func (s *sinceTick) hold(name string, contents []byte) {
 	}
 }
 
-// tell tells what became of requests.
 func (s *Server) tell() {
 	s.mu.Lock()
 	events := s.since.events

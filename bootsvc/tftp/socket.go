@@ -65,7 +65,6 @@ type routes struct {
 	answer   []byte
 }
 
-// back is answerFrom.
 func (r *routes) back(received []byte, client netip.Addr) []byte {
 	if local := client.IsLinkLocalUnicast(); r.received == nil || local != r.local || !bytes.Equal(received, r.received) {
 		*r = routes{append([]byte{}, received...), local, answerFrom(received, client)}

@@ -17,7 +17,6 @@ type caller struct {
 	refused   time.Time // when it was last told that they are too many
 }
 
-// handle processes one packet with its control message.
 func (s *Server) handle(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,6 @@ func (s *Server) pump(t *transfer, now time.Time) {
 	}
 }
 
-// repeat sends what is not acknowledged.
 func (s *Server) repeat(t *transfer, now time.Time) {
 	if t.options != nil {
 		t.sentAt = now
@@ -218,7 +216,6 @@ func (s *Server) idle() bool {
 	return len(s.all) == 0
 }
 
-// abandon ends all transfers.
 func (s *Server) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,6 @@ func (t *transfer) rewind() {
 	t.sent, t.trusted = t.acked, t.acked+int64(t.window)+1
 }
 
-// waiting reports whether something was sent that is not acknowledged.
 func (t *transfer) waiting() bool { return t.options != nil || t.sent > t.acked }
 
 // full reports whether nothing may be sent until the client acknowledges something.

@@ -69,7 +69,6 @@ func (l layout) write(roots []root) error {
 	})
 }
 
-// image writes the image of one architecture.
 func (l layout) image(r root) (v1.Descriptor, error) {
 	packed, plain, err := r.layer(l.made)
 	if err != nil {

@@ -33,7 +33,6 @@ type entry struct {
 	content []byte // nil = a folder
 }
 
-// entries are what is in the root, each folder before what is in it.
 func (r root) entries() ([]entry, error) {
 	all := []entry{
 		{name: "etc", mode: 0o755},

@@ -79,7 +79,6 @@ func (n *network) reserveDesired() *model.Desired {
 	return now
 }
 
-// pools returns how full the pools of DHCP are.
 func (n *network) pools() []model.PoolFacts {
 	if n.clients.dhcp == nil {
 		return nil
@@ -103,7 +102,6 @@ func (n *network) leasedAt(macs []string) time.Time {
 	return n.clients.dhcp.Leased(macs)
 }
 
-// reserved reports whether a MAC address is that of a server that is Reserved.
 func (n *network) reserved(mac string) bool {
 	holder, _ := n.registry.Boots.Find(mac)
 	rec := n.registry.Observed().Servers[holder.Server]

@@ -65,7 +65,6 @@ func (f *fleet) commitStatus() (t report.Trouble) {
 // Changed implements admin.Fleet.
 func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
 
-// parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {
 	p := admin.Parts{Store: d.registry.Lead, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.network.loadersThere}
 	if d.clients.dhcp != nil {

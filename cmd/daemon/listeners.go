@@ -41,7 +41,6 @@ func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
 	return &l, nil
 }
 
-// addresses returns where l listens.
 func (l *listeners) addresses() Addresses {
 	return Addresses{
 		Boot: addressOf(l.boot), Registry: addressOf(l.registry), Metadata: addressOf(l.metadata), Admin: addressOf(l.admin),

@@ -99,7 +99,6 @@ func partsOf(o *model.Observed) map[string]imagePart {
 	return parts
 }
 
-// imageRows are the rows of what is in the cache of images.
 func imageRows(contents []imagecache.Content, parts map[string]imagePart, pinned func(digest string) bool) []report.ImageRow {
 	rows := make([]report.ImageRow, len(contents))
 	for i, c := range contents {

@@ -78,7 +78,6 @@ func (n *network) openProber() dhcp.Prober {
 	return p
 }
 
-// openLoaders opens the boot loaders.
 func (n *network) openLoaders() {
 	o := &n.opts
 	n.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)

@@ -10,7 +10,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// page returns the web page of what a fleet shows.
 func (d *daemon) page(f *fleet, index *admin.Index) http.Handler {
 	web, err := d.opts.Git.Web()
 	if err != nil {

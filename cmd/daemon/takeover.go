@@ -69,7 +69,6 @@ func (l *leader) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// start is what a start has found.
 type start struct {
 	store   truth.Store
 	head    truth.Head

@@ -101,7 +101,6 @@ func (a approveCommand) Run(ctx context.Context, c *console) error {
 	return a.report(c, done, fmt.Sprintf("Committed as %.12s, and pushed to %s of %s.", done.Commit, a.Branch, a.Remote))
 }
 
-// report prints what was done.
 func (a approveCommand) report(c *console, done approval, says string) error {
 	if c.json() {
 		if done.Held == nil {

@@ -109,7 +109,6 @@ type bmcCheckResult struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// options are what the flags say.
 func (b *bmcCheckCommand) options(c *console) (bmc.CheckOptions, error) {
 	password, err := b.password(c)
 	if err != nil {
@@ -152,7 +151,6 @@ func (b *bmcCheckCommand) hostPort() (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// password reads the password.
 func (b *bmcCheckCommand) password(c *console) (model.Sensitive, error) {
 	var content []byte
 	var err error
@@ -171,7 +169,6 @@ func (b *bmcCheckCommand) password(c *console) (model.Sensitive, error) {
 	return model.NewSensitive(string(content)), nil
 }
 
-// printCheck prints a report for people.
 func printCheck(c *console, r *bmc.CheckReport) {
 	c.printf("BMC at %s\n\n", printable(r.URL))
 	for system, items := range bySystem(r.Checks) {
@@ -214,7 +211,6 @@ func bySystem(items []bmc.CheckItem) (groups [][]bmc.CheckItem) {
 	return groups
 }
 
-// checkColours are the colours of results.
 var checkColours = map[bmc.CheckResult]colour{bmc.CheckWorks: green, bmc.CheckPartly: yellow, bmc.CheckFails: red, bmc.CheckNone: faint}
 
 func checkRow(item bmc.CheckItem) []cell {

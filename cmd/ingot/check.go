@@ -50,7 +50,6 @@ func (k checkCommand) Run(ctx context.Context, c *console) error {
 	return err
 }
 
-// wrongConfiguration has a result for each problem of a configuration.
 func wrongConfiguration(err error) []check.Result {
 	var results []check.Result
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
@@ -59,7 +58,6 @@ func wrongConfiguration(err error) []check.Result {
 	return results
 }
 
-// printChecks prints a row for each result.
 func (c *console) printChecks(results []check.Result) {
 	colours := map[check.Outcome]colour{check.OK: green, check.Wrong: red, check.Skipped: faint}
 	var rows [][]cell

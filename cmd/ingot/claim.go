@@ -118,7 +118,6 @@ func (k claimCommand) checkFolder(ctx context.Context, c *console) error {
 	return err
 }
 
-// manifest is the manifest of the claim.
 func (k claimCommand) manifest(namespace, name string) (string, error) {
 	spec := model.ServerClaimSpec{Power: model.PowerOn, Image: k.Image}
 	if k.Server != "" {

@@ -109,7 +109,6 @@ func (a *adminClient) update(ctx context.Context, docs *report.Documents, paths 
 	return report.NewDocuments(fleet, all), nil
 }
 
-// document returns one document.
 func (a *adminClient) document(ctx context.Context, f report.Folder, name string) (*report.Document, error) {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." { // which would make another path of it
@@ -123,7 +122,6 @@ func (a *adminClient) document(ctx context.Context, f report.Folder, name string
 	return report.ParseDocument(data)
 }
 
-// request makes the request for a path.
 func (a *adminClient) request(ctx context.Context, path string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {

@@ -33,10 +33,8 @@ type daemonSource struct {
 // named is the address that somebody named, "" if nobody did.
 func (d daemonSource) named(c *console) string { return cmp.Or(d.Address, c.lookup(addressVariable)) }
 
-// address is where the daemon is asked.
 func (d daemonSource) address(c *console) string { return cmp.Or(d.named(c), c.daemon, defaultAddress) }
 
-// client returns a client of the daemon.
 func (d daemonSource) client(c *console) (*adminClient, error) {
 	return newAdminClient(d.address(c), d.Daemon.orVariables(c))
 }
@@ -86,7 +84,6 @@ func (f daemonFlags) client() (*http.Client, error) {
 	return client, nil
 }
 
-// password reads the password that is sent to the daemon at u, if there is one.
 func (f daemonFlags) password(u *url.URL) (model.Sensitive, error) {
 	switch {
 	case f.Username == "" && f.PasswordFile == "":
@@ -109,7 +106,6 @@ func (f daemonFlags) password(u *url.URL) (model.Sensitive, error) {
 	return model.NewSensitive(string(password)), nil
 }
 
-// namesThisMachine reports whether a host is loopback.
 func namesThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()

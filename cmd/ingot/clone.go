@@ -118,7 +118,6 @@ func (g *clone) remoteHead(ctx context.Context, name string) (string, error) {
 	return commit, nil
 }
 
-// files reads what a branch of the clone holds.
 func (g *clone) files(ctx context.Context, b localBranch) (map[string][]byte, error) {
 	dir, err := g.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {

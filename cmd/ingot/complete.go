@@ -133,7 +133,6 @@ func argumentValues(at *kong.Node, n int) []string {
 	return argument.EnumSlice()
 }
 
-// flagOf returns the flag that a word names.
 func flagOf(at *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	for _, group := range at.AllFlags(false) {
@@ -159,5 +158,4 @@ func flagNames(at *kong.Node) []string {
 // singular returns the singular of a kind: people write what Kubernetes taught them.
 func singular(kind string) string { return strings.TrimSuffix(strings.ToLower(kind), "s") }
 
-// versionLine is what --version prints.
 func versionLine() string { return fmt.Sprintf("ingot %s", thisBuild().Version) }

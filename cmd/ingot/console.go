@@ -67,7 +67,6 @@ func (c *console) lookup(name string) string {
 	return ""
 }
 
-// json reports whether results are printed as JSON.
 func (c *console) json() bool { return c.format == "json" }
 
 // printJSON prints v as an indented JSON document.
@@ -220,7 +219,6 @@ func (c *console) tableLine(row []cell, widths []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// newLogger returns the logger of command, which logs to w.
 func newLogger(w io.Writer, level, format, command string) *slog.Logger {
 	if level == "" && command == "run" {
 		level = "info"

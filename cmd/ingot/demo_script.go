@@ -78,7 +78,6 @@ func (s *demoShow) step(ctx context.Context, what string, do func() error, done 
 	return float64(time.Since(start).Round(100*time.Millisecond)) / float64(time.Second), err
 }
 
-// claimBooted reports whether the claim is Booted, and notes its server.
 func claimBooted(now *report.Documents, server *model.ServerName) (bool, string) {
 	c := now.Get(report.Claims, string(claimName))
 	if c == nil {

@@ -189,7 +189,6 @@ func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
 	return o
 }
 
-// claim commits the claim.
 func (w *demoWorld) claim() error {
 	_, err := w.repository.Commit(map[string]string{claimPath: w.claimText}, "claim a server")
 	return err

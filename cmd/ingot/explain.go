@@ -79,7 +79,6 @@ type explanation struct {
 	removed string
 }
 
-// has reports whether the document at a path is part of the explanation.
 func (x explanation) has(path string) bool { return slices.Contains(x.paths, path) }
 
 func (e explainCommand) read(ctx context.Context, c *console) (x explanation, err error) {

@@ -136,12 +136,10 @@ func polled(t *testing.T, docs ...*report.Documents) (d *fakeDaemon, stop <-chan
 	return d, end
 }
 
-// inFleet are documents of a revision.
 func inFleet(r model.Revision, docs ...*report.Document) *report.Documents {
 	return report.NewDocuments(&report.Fleet{Source: report.Source{Applied: r}}, docs)
 }
 
-// doc is an object of a kind in a state.
 func doc(kind model.Kind, name, state string, change ...func(*report.Overview)) *report.Document {
 	d := &report.Document{APIVersion: model.APIVersion, Kind: string(kind), Metadata: report.Metadata{Name: name}}
 	if namespace, short, namespaced := strings.Cut(name, "/"); namespaced {

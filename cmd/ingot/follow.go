@@ -88,7 +88,6 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// send reports whether the change was received.
 func (f *follower) send(ctx context.Context, c change) bool {
 	select {
 	case f.changes <- c:
@@ -151,7 +150,6 @@ func (e event) isAfter(id string) bool {
 	return strings.HasPrefix(e.id, process+"-")
 }
 
-// change is the change that an event reports. Other is set if the process is not the one before.
 func (e event) change(other bool) change {
 	if other {
 		return change{kind: daemonRestarted}

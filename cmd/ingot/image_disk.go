@@ -79,7 +79,6 @@ func (d *diskInspector) prepare(ctx context.Context, src diskimage.Source) (disk
 	}
 }
 
-// diskOf returns what an architecture makes of a disk image.
 func (d *diskInspector) diskOf(ctx context.Context, architecture string, src diskimage.Source) inspectedFor {
 	img, err := d.prepare(ctx, src)
 	if err != nil {
@@ -188,7 +187,6 @@ func layerSource(images *oci.Images, img model.PinnedImage) (diskimage.Source, e
 	}, err
 }
 
-// printDisk prints what is known of a disk image.
 func (c *console) printDisk(img *diskimage.Image) {
 	format := img.Disk.Format
 	if img.Disk.Compression != "" {
@@ -251,7 +249,6 @@ func diskLayer(path string) (layer artifact.Layer, remove func(), err error) {
 	}, nil
 }
 
-// packedFile packs a file with zstd.
 func packedFile(file *os.File) (*os.File, error) {
 	packed, err := os.CreateTemp("", "ingot-disk-*.zst")
 	if err != nil {

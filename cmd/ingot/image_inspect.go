@@ -88,7 +88,6 @@ func (i imageInspectCommand) Run(ctx context.Context, c *console) error {
 	return err
 }
 
-// inspect returns what each architecture makes of the image.
 func (i imageInspectCommand) inspect(ctx context.Context, c *console, disks *diskInspector) (inspection, error) {
 	result := inspection{Image: i.Image}
 	if src, ok, err := i.diskSource(c); ok {
@@ -164,7 +163,6 @@ func (i imageInspectCommand) options(c *console, ref string) (oci.Options, error
 	return o, nil
 }
 
-// inspected says what one architecture makes of an image.
 func inspected(architecture string, img model.PinnedImage, err error) inspectedFor {
 	var why *oci.Error
 	switch {
@@ -224,7 +222,6 @@ func (c *console) printInspection(i inspection) {
 	}
 }
 
-// layers lists the layers with their sizes.
 func (a inspectedFor) layers() []string {
 	var all []string
 	if a.Disk != nil {

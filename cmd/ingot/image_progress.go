@@ -69,7 +69,6 @@ func (p *copyProgress) line() string {
 	return fmt.Sprintf("%s of %s, %s", sizeText(p.copied.Load()), sizeText(p.total), p.now)
 }
 
-// end ends what is shown.
 func (p *copyProgress) end() {
 	close(p.stop)
 	p.done.Wait()

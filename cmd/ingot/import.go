@@ -92,7 +92,6 @@ func (i importCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-// read returns the objects of all files.
 func (i importCommand) read(c *console) ([]cluster.Object, error) {
 	files := i.Files
 	if len(files) == 0 {
@@ -163,7 +162,6 @@ func printList(c *console, title string, n int, line func(int) string) {
 	}
 }
 
-// printSecrets says which Secrets have to be brought, and how.
 func (i importCommand) printSecrets(c *console, secrets []cluster.Secret) {
 	if len(secrets) == 0 {
 		return

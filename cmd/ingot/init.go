@@ -150,7 +150,6 @@ func initTemplate(name string) (string, error) {
 	return string(data), err
 }
 
-// configuration is Ingot's, for the repository.
 func (n newRepository) configuration() (string, error) {
 	content, err := initTemplate("ingot.yaml")
 	if n.DHCP != nil {
@@ -268,7 +267,6 @@ func (n newRepository) identify(ctx context.Context, g *clone) error {
 	return nil
 }
 
-// printNext says what to do next.
 func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("\nNext:\n\n")
 	if !committed {

@@ -82,7 +82,6 @@ func seenBy(l report.LeaseRow) string {
 	return strings.Join(slices.DeleteFunc([]string{l.Relay, l.RemoteID, l.CircuitID}, func(s string) bool { return s == "" }), " ")
 }
 
-// leaseRows are the rows of a table of leases.
 func leaseRows(leases []report.LeaseRow, now time.Time) [][]cell {
 	rows := make([][]cell, len(leases))
 	for i, l := range leases {

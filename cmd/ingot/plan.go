@@ -47,7 +47,6 @@ Examples:
   ingot plan -o json | jq '.effects[] | select(.destructive)'`
 }
 
-// verdicts are the exit codes of verdicts.
 var verdicts = map[preview.Verdict]exitStatus{
 	preview.Nothing: exitFine, preview.Changes: exitChanges, preview.Destructive: exitDestructive, preview.Wrong: exitFailed,
 }
@@ -72,7 +71,6 @@ func (p planCommand) Run(ctx context.Context, c *console) error {
 	return err
 }
 
-// formats implements formatter.
 func (planCommand) formats() []string { return []string{"text", "json", "markdown"} }
 
 // planning is what a plan is made from.
@@ -180,7 +178,6 @@ func (in *planning) noteApprovals(tokens []string) error {
 	return nil
 }
 
-// cloned reads all from a clone.
 func (p planCommand) cloned(ctx context.Context, c *console) (*planning, error) {
 	clone, err := gitsource.OpenClone(cmp.Or(p.Repository, "."))
 	if err != nil {
@@ -280,7 +277,6 @@ func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
 	return nil
 }
 
-// resolve finds the commits.
 func (p planCommand) resolve(in *planning) (err error) {
 	const remedy = "%w: name a branch, a tag, HEAD or a hash; a branch that was not fetched yet comes with: " +
 		"git fetch origin +refs/heads/%s:refs/remotes/origin/%[2]s"
@@ -314,7 +310,6 @@ func (in *planning) otherBranch() bool {
 	return false
 }
 
-// missing says how to get what a clone lacks.
 func (p planCommand) missing(err error, in *planning) error {
 	var lacks *gitsource.MissingError
 	switch {

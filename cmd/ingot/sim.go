@@ -66,7 +66,6 @@ With --qemu the servers are QEMU virtual machines with the same BMCs: power, res
   ip netns exec lab ingot sim --qemu --tap tap0 --host 192.0.2.10`
 }
 
-// faultList is a line for each fault.
 func faultList() string {
 	var list strings.Builder
 	for _, k := range sim.FaultKinds() {

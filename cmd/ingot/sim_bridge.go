@@ -105,7 +105,6 @@ func (b *bridge) known(err error) error {
 		err, strings.Join(append([]string{b.name}, b.taps...), ", "))
 }
 
-// remove removes what was made of the bridge and its taps.
 func (b *bridge) remove(ctx context.Context) {
 	for _, name := range slices.Backward(b.made) {
 		_ = ip(context.WithoutCancel(ctx), "link", "delete", name) // somebody may have removed it

@@ -93,7 +93,6 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 	return err
 }
 
-// whole reports whether the whole fleet is asked for.
 func (s statusCommand) whole() bool { return s.Kind == "" && s.Selector == "" }
 
 // folders are those of the kind that is asked for.
@@ -107,7 +106,6 @@ func (s statusCommand) folders() []report.Folder {
 	return []report.Folder{report.FolderOf(s.Kind)}
 }
 
-// look returns the documents that were asked for.
 func (s statusCommand) look(ctx context.Context, c *console) (*report.Documents, error) {
 	docs, err := s.load(ctx, c, nil, nil)
 	if err != nil {
@@ -153,7 +151,6 @@ func (s statusCommand) filter(all *report.Documents) (*report.Documents, error) 
 	return report.NewDocuments(all.Fleet, only), nil
 }
 
-// selected says by which labels objects are selected.
 func (s statusCommand) selected() string {
 	if s.Selector == "" {
 		return ""

@@ -26,7 +26,6 @@ func documentsOf(docs *report.Documents) documents {
 	return d
 }
 
-// print prints documents in the format that was asked for.
 func (s statusCommand) print(c *console, docs *report.Documents, now time.Time) error {
 	switch c.format {
 	case "json":
@@ -56,7 +55,6 @@ func (c *console) printYAML(v any) error {
 	return nil
 }
 
-// labelsText are labels as selectors have them.
 func labelsText(labels map[string]string) string {
 	all := make([]string, 0, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

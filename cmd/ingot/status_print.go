@@ -62,7 +62,6 @@ func printStatus(c *console, docs *report.Documents, whole bool, now time.Time) 
 	}
 }
 
-// waitingText is a waiting in a line.
 func waitingText(w report.Waiting) string {
 	if w.Actor == "" {
 		return w.Text()

@@ -68,7 +68,6 @@ func (v *statusView) look(ctx context.Context, paths []string) (err error) {
 	return nil
 }
 
-// view shows the documents by show.
 func (v *statusView) view(ctx context.Context, show func(err error, at time.Time)) view {
 	return view{
 		func(ctx context.Context) <-chan change { return v.follow(ctx, v.c) },
@@ -135,7 +134,6 @@ func (s statusCommand) lines(c *console) show {
 	}
 }
 
-// changes are the lines for changes of the fleet as a whole.
 func changes(before, now *report.Fleet) (lines []string) {
 	if now.Applied != before.Applied {
 		lines = append(lines, "revision "+string(now.Applied))

@@ -23,7 +23,6 @@ func (t transition) String() string {
 	return fmt.Sprintf("%7.1fs  %-6s %-20s %s", t.After.Seconds(), t.Kind, t.Name, t.change())
 }
 
-// change is from what to what.
 func (t transition) change() (change string) {
 	switch {
 	case t.From == "":

@@ -17,7 +17,7 @@ type validateCommand struct {
 
 // Help implements kong.HelpProvider.
 func (validateCommand) Help() string {
-	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore), and files that are clearly something else, such as renovate.json, are skipped.
+	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore, without classes such as [[:digit:]]), and files that are clearly something else, such as renovate.json, are skipped.
 
 Exits 0 if there is no error, 1 if there is one or a path cannot be read; warnings do not count.
 
@@ -33,7 +33,6 @@ Examples:
   ingot validate -o gitlab . >gl-code-quality-report.json`
 }
 
-// validation is what was found.
 type validation struct {
 	Files    int       `json:"files"`
 	Ignored  int       `json:"ignored"` // files and folders that ignore files leave out
@@ -76,7 +75,6 @@ func (v validateCommand) Run(c *console) error {
 	return err
 }
 
-// formats implements formatter.
 func (validateCommand) formats() []string {
 	return []string{"text", "json", "github", "gitlab"}
 }

@@ -144,12 +144,10 @@ func (m *manifestCheck) object(o model.Object) {
 	}
 }
 
-// refuse says why a file is not looked at.
 func (m *manifestCheck) refuse(name, why string) {
 	m.problems = append(m.problems, model.Problem{Severity: model.SeverityError, File: name, Message: why, Rule: model.RuleSyntax})
 }
 
-// report adds a problem of the object at source.
 func (m *manifestCheck) report(source string, p model.Problem) {
 	p.File, p.Line = splitSource(source)
 	m.problems = append(m.problems, p)

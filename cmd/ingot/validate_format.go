@@ -30,7 +30,6 @@ func repositoryPath(file string) string {
 	}
 }
 
-// text is a finding without its place.
 func (f *finding) text() string {
 	p := model.Problem{Object: f.Object, Field: f.Field, Message: f.Message}
 	return printable(p.String())

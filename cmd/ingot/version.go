@@ -8,7 +8,6 @@ import (
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version = ""
 
-// build says which build this is.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

@@ -272,7 +272,6 @@ func (a *agent) wipeAll(ctx context.Context, w wipe.Wiper) []model.DiskWipe {
 	return results
 }
 
-// failures names the disks that are not wiped, and why.
 func failures(disks []model.DiskWipe) string {
 	var list []string
 	for _, d := range disks {

@@ -18,7 +18,6 @@ import (
 	"ingot/cmd/metalprobe/machine"
 )
 
-// version is set by the linker.
 var version string
 
 func main() {

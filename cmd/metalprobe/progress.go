@@ -51,7 +51,6 @@ func newProgressReporter(post func(context.Context, []model.DiskProgress) error,
 	return &progressReporter{post: post, log: log, urgent: make(chan struct{}, 1)}
 }
 
-// watch is a wipe.Watch.
 func (r *progressReporter) watch(disks []model.DiskProgress, urgent bool) {
 	r.mu.Lock()
 	r.now, r.changed = disks[:min(len(disks), maxPostedDisks)], true

@@ -98,7 +98,6 @@ func parse(args []string, stderr io.Writer) (o image.Options, reference string, 
 
 const mb = 1e6
 
-// show prints what was made.
 func show(w io.Writer, r image.Result) {
 	line := func(what, path string, size int64) {
 		fmt.Fprintf(w, "%-11s %5.1f MB  %s\n", what, float64(size)/mb, path)

@@ -62,7 +62,6 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-// rules are all rules.
 func rules(t *testing.T) (all []rule) {
 	t.Helper()
 	var file ruleFile
@@ -73,7 +72,6 @@ func rules(t *testing.T) (all []rule) {
 	return all
 }
 
-// alerts are the rules that alert.
 func alerts(t *testing.T) []rule {
 	t.Helper()
 	return slices.DeleteFunc(rules(t), func(r rule) bool { return r.Alert == "" })

@@ -67,7 +67,6 @@ func (all asks) rename(kind askKind, names map[model.ClaimName]model.ClaimName) 
 	}
 }
 
-// requests are what a change asks for.
 func requests(c change, at time.Time) (made asks) {
 	add := func(kind askKind, name, value string) {
 		made = append(made, &ask{at: at, kind: kind, name: name, value: value})
@@ -106,7 +105,6 @@ func sameServers(a, b *model.ServerClaim) bool {
 	return reflect.DeepEqual(a.Spec.ServerRef, b.Spec.ServerRef) && reflect.DeepEqual(a.Spec.ServerSelector, b.Spec.ServerSelector)
 }
 
-// either is the object that changed, as it is or as it was.
 func (c change) either() model.Object {
 	if c.New != nil {
 		return c.New

@@ -99,7 +99,6 @@ func Replay(h History) *Book {
 	return b
 }
 
-// revision has a commit ask.
 func (b *Book) revision(r Revision) {
 	b.noteApprovals() // a machine may have been installed since the last one
 	defer b.noteApprovals()
@@ -210,7 +209,6 @@ func (b *Book) rename(names map[model.ClaimName]model.ClaimName) {
 	}
 }
 
-// called is what a claim is called now.
 func (b *Book) called(c model.ClaimName) model.ClaimName {
 	for range len(b.renamed) {
 		if b.claim(c) != nil || b.renamed[c] == "" {
@@ -227,7 +225,6 @@ func (b *Book) claim(name model.ClaimName) *model.ServerClaim {
 	return c
 }
 
-// machine is the machine with a UUID.
 func (b *Book) machine(uuid string) *machine {
 	m := b.machines[uuid]
 	if m == nil {
@@ -255,7 +252,6 @@ func (b *Book) serversOf(m *machine) (names []string) {
 // Disk is what the disk of a machine holds: the claim, or "".
 func (b *Book) Disk(uuid string) model.ClaimName { return b.machine(uuid).owner }
 
-// holding are the machines whose disks hold a claim.
 func (b *Book) holding(c model.ClaimName) (all []*machine) {
 	for _, uuid := range slices.Sorted(maps.Keys(b.machines)) {
 		if m := b.machines[uuid]; c != "" && m.owner == c {

@@ -31,7 +31,6 @@ type Configuration struct {
 	Folders map[string]string
 }
 
-// counts reports whether an object counts in a file.
 func (c Configuration) counts(file string, o model.Object) bool {
 	for folder, namespace := range c.Folders {
 		if strings.HasPrefix(file, folder+"/") {
@@ -42,7 +41,6 @@ func (c Configuration) counts(file string, o model.Object) bool {
 	return true
 }
 
-// of is what of a file counts.
 func (c Configuration) of(file string, f File) File {
 	f.Objects = slices.DeleteFunc(slices.Clone(f.Objects), func(o model.Object) bool { return !c.counts(file, o) })
 	return f
@@ -307,7 +305,6 @@ func (r *Reader) manifest(file, hash string) (File, error) {
 	return f, nil
 }
 
-// decode reads one manifest.
 func decode(file string, data []byte) (f File) {
 	objects, problems := model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: true})
 	for i, o := range objects {

@@ -70,7 +70,6 @@ func (b *Book) disrupt(m *machine, e Event) {
 	b.violation(e, "it belongs to claim %s, and no commit asked for that (any more)", m.owner)
 }
 
-// operated reports whether an operation asked for it.
 func (b *Book) operated(m *machine, e Event, server string) bool {
 	a := b.asks.find(e.At, askOperation, server)
 	if a == nil {
@@ -91,7 +90,6 @@ func (b *Book) operated(m *machine, e Event, server string) bool {
 	return true
 }
 
-// release gives a machine back.
 func (b *Book) release(m *machine) {
 	m.owner, m.other, m.hand = "", "", false
 	for _, server := range b.serversOf(m) {
@@ -111,7 +109,6 @@ func (b *Book) release(m *machine) {
 // farFuture is later than any event.
 var farFuture = time.Unix(1<<40, 0)
 
-// wantsOff reports whether Git says that a machine is to be off.
 func (b *Book) wantsOff(m *machine, at time.Time) bool {
 	return b.serviced(m, model.PowerOff, at) || m.owner != "" && b.powerIs(m.owner, model.PowerOff, at)
 }

@@ -22,7 +22,6 @@ type objects struct {
 	errors  bytes.Buffer // what git says of its own
 }
 
-// read returns the content of an object.
 func (o *objects) read(hash string) ([]byte, error) {
 	if err := o.begin(); err != nil {
 		return nil, err
@@ -81,7 +80,6 @@ func (o *objects) close() error {
 	return err
 }
 
-// commit is what of a commit counts.
 type commit struct {
 	tree    string
 	parents []string
@@ -111,7 +109,6 @@ func (r *Reader) commit(hash string) (*commit, error) {
 	return &c, nil
 }
 
-// approves reports whether the commit carries an approval.
 func (c *commit) approves() bool {
 	for line := range strings.Lines(c.message) {
 		if token, ok := strings.CutPrefix(line, "Ingot-Approve:"); ok && strings.TrimSpace(token) != "" {

@@ -40,7 +40,6 @@ type placed struct {
 	text string // its content, to be compared
 }
 
-// place reads an object's content.
 func place(o model.Object, path string) placed {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -97,7 +96,6 @@ func newForce() *force {
 // change is one object that a commit changed; Old or New is nil where there is none.
 type change struct{ Old, New model.Object }
 
-// take has a revision come into force and returns what it changed.
 func (f *force) take(r Revision) []change {
 	if len(r.Files) == 0 && f.begun {
 		return nil // an emptied tree deletes nothing

@@ -89,7 +89,6 @@ func (b *Book) noteApprovals() {
 	}
 }
 
-// agrees reports whether the claim that has a machine agrees to a service of it.
 func (b *Book) agrees(m *machine, s *service) bool {
 	return slices.ContainsFunc([]model.ClaimName{m.owner, m.other}, func(name model.ClaimName) bool {
 		var asShown, anyPower bool

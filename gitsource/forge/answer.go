@@ -13,7 +13,6 @@ import (
 // outcome is what came of an attempt to post a status, the label of a counter.
 type outcome string
 
-// The outcomes.
 const (
 	outcomePosted       outcome = "posted"
 	outcomeUnauthorized outcome = "unauthorized" // the token is not taken, or may not do it
@@ -96,7 +95,6 @@ func refusalOf(kind string, res *http.Response, text string, now time.Time) *ref
 	return r
 }
 
-// placeOf is the host of an address.
 func placeOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -224,7 +224,6 @@ func (p *Poster) note(v Verdict, err error, now time.Time) {
 	p.opts.Log.Warn("commit status cannot be posted", "provider", p.opts.Provider, "commit", v.Commit, "again", wait, "err", err)
 }
 
-// post makes one attempt.
 func (p *Poster) post(ctx context.Context, v Verdict, token model.Sensitive) error {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()

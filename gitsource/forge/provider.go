@@ -33,7 +33,6 @@ type provider struct {
 // statusContext is the name of the status at the forge.
 const statusContext = "ingot"
 
-// status is what is posted.
 type status struct {
 	Verdict
 	target, branch string
@@ -93,7 +92,6 @@ var providers = map[string]provider{
 	"forgejo": gitea,
 }
 
-// gitlabState is a state by the name that GitLab has for it.
 func gitlabState(s State) string {
 	if s == Failure {
 		return "failed"

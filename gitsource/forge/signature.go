@@ -80,7 +80,6 @@ func (s signatures) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// have reports whether one of the signatures is digest.
 func (s signatures) have(digest []byte) bool {
 	found := false
 	for _, mac := range s {
@@ -98,7 +97,6 @@ type secrets struct {
 	last []model.Sensitive // that could be read
 }
 
-// read returns the secrets, with an error those that were read last.
 func (s *secrets) read() ([]model.Sensitive, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

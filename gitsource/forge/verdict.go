@@ -11,7 +11,6 @@ import (
 // State is what a commit status says.
 type State string
 
-// The states.
 const (
 	Pending State = "pending"
 	Success State = "success"
@@ -98,7 +97,6 @@ func reasonText(s model.SourceState) string {
 	return s.Reason + ": " + text
 }
 
-// count counts problems, and returns the first error.
 func count(problems []model.Problem) (errors, warnings int, first model.Problem) {
 	for _, p := range problems {
 		switch {

@@ -103,7 +103,6 @@ func (w Web) below(path, ref, file string) string {
 	return address
 }
 
-// escapedPath is a path with each of its elements escaped.
 func escapedPath(path string) string {
 	elements := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, e := range elements {

@@ -114,7 +114,6 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text+"\n") // whoever went away does not miss it
 }
 
-// handle returns the answer to a request, and what came of it.
 func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came result, text string) {
 	if r.URL.Path != "/" && r.URL.Path != "/webhook" {
 		return http.StatusNotFound, resultNotFound, "not found"

@@ -48,7 +48,6 @@ func (o *objects) file(h plumbing.Hash) string {
 	return filepath.Join(o.dir, "objects", name[:2], name[2:])
 }
 
-// read returns the type and the content of an object.
 func (o *objects) read(h plumbing.Hash) (kind plumbing.ObjectType, content []byte, err error) {
 	err = o.open(h, func(t plumbing.ObjectType, size int64, r io.Reader) error {
 		if size > maxObject {
@@ -61,7 +60,6 @@ func (o *objects) read(h plumbing.Hash) (kind plumbing.ObjectType, content []byt
 	return kind, content, err
 }
 
-// header returns the type and the size of an object.
 func (o *objects) header(h plumbing.Hash) (kind plumbing.ObjectType, size int64, err error) {
 	err = o.open(h, func(t plumbing.ObjectType, n int64, _ io.Reader) error {
 		kind, size = t, n
@@ -70,7 +68,6 @@ func (o *objects) header(h plumbing.Hash) (kind plumbing.ObjectType, size int64,
 	return kind, size, err
 }
 
-// has reports whether the repository has an object.
 func (o *objects) has(h plumbing.Hash) bool {
 	if _, err := os.Stat(o.file(h)); err == nil {
 		return true
@@ -78,7 +75,6 @@ func (o *objects) has(h plumbing.Hash) bool {
 	return o.inPacks(func(s *filesystem.Storage) error { return s.HasEncodedObject(h) }) == nil
 }
 
-// open calls use with an object.
 func (o *objects) open(h plumbing.Hash, use func(plumbing.ObjectType, int64, io.Reader) error) error {
 	f, err := os.Open(o.file(h))
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,7 +131,6 @@ var deflaters = sync.Pool{New: func() any {
 	return w
 }}
 
-// deflate writes compressed data.
 func deflate(w io.Writer, data ...[]byte) error {
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)
@@ -148,7 +143,6 @@ func deflate(w io.Writer, data ...[]byte) error {
 	return z.Close()
 }
 
-// write stores an object and returns its name.
 func (o *objects) write(kind plumbing.ObjectType, content []byte) (plumbing.Hash, error) {
 	h := plumbing.ComputeHash(kind, content)
 	file := o.file(h)
@@ -176,7 +170,6 @@ func (o *objects) write(kind plumbing.ObjectType, content []byte) (plumbing.Hash
 	return h, nil
 }
 
-// kind returns the type of an object.
 func (o *objects) kind(h plumbing.Hash) (plumbing.ObjectType, error) {
 	o.mu.Lock()
 	kind, known := o.kinds[h]
@@ -197,7 +190,6 @@ func (o *objects) kind(h plumbing.Hash) (plumbing.ObjectType, error) {
 	return kind, nil
 }
 
-// parsed reads an object of one type.
 func (o *objects) parsed(kind plumbing.ObjectType, h plumbing.Hash, into interface {
 	Decode(plumbing.EncodedObject) error
 }) error {

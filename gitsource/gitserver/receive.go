@@ -192,7 +192,6 @@ func (q *quarantine) checkLinks(obj plumbing.EncodedObject) error {
 	return nil
 }
 
-// release stores the objects.
 func (q *quarantine) release() error {
 	for _, obj := range q.received {
 		content, err := contentOf(obj)

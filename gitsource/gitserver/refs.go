@@ -80,7 +80,6 @@ func (d refs) packed() map[string]string {
 	return all
 }
 
-// all returns every ref below refs/.
 func (d refs) all() (map[string]string, error) {
 	found := make(map[string]string)
 	err := filepath.WalkDir(filepath.Join(string(d), "refs"), func(path string, entry fs.DirEntry, err error) error {
@@ -129,7 +128,6 @@ func (r *Repo) updateRef(name, old, hash string) error {
 	return err
 }
 
-// replaceRef is updateRef with the lock of the ref.
 func (r *Repo) replaceRef(lock *os.File, name, old, hash string) (renamed bool, err error) {
 	if r.refs().hash(name) != old {
 		return false, errMoved

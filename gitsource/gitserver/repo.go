@@ -43,7 +43,6 @@ type Repo struct {
 	read  map[string]snapshot // by branch, as ReadBranch read it last
 }
 
-// snapshot is what a commit holds.
 type snapshot struct {
 	commit string
 	files  map[string]string
@@ -267,7 +266,6 @@ func (r *Repo) moved(branch string, next func(old string) (string, error)) error
 	}
 }
 
-// resolve returns the hash of a commit.
 func (r *Repo) resolve(revision string) (plumbing.Hash, error) {
 	if isHash(revision) {
 		return plumbing.NewHash(revision), nil
@@ -397,7 +395,6 @@ type edit struct {
 	parents []plumbing.Hash
 }
 
-// write makes one commit on a branch.
 func (r *Repo) write(branch, message string, change func(*edit) error) (commit string, err error) {
 	when := r.now()
 	err = r.moved(branch, func(old string) (string, error) {

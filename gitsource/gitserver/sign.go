@@ -72,7 +72,6 @@ func (k SigningKey) gpg(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// signed runs git with the key as the one to sign with.
 func (r *Repo) signed(k SigningKey, args ...string) (string, error) {
 	env := "GNUPGHOME=" + k.home
 	args = append([]string{"-C", r.Dir, "-c", "gpg.format=" + k.format, "-c", "user.signingKey=" + k.key,
@@ -90,7 +89,6 @@ func (r *Repo) Sign(branch string, k SigningKey) (string, error) {
 	return commit, r.SetBranch(branch, commit)
 }
 
-// sign makes a commit anew, signed.
 func (r *Repo) sign(of string, k SigningKey) (string, error) {
 	message, err := r.Git("log", "-1", "--format=%B", of)
 	if err != nil {

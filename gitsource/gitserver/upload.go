@@ -22,7 +22,6 @@ import (
 // maxPack is how many bytes all objects of one pack have at most.
 const maxPack = 256 << 20
 
-// set is a set of objects.
 type set map[plumbing.Hash]bool
 
 // uploadRequest is a request for objects, see gitprotocol-pack(5).
@@ -117,7 +116,6 @@ func (req *uploadRequest) filter(spec string) (err error) {
 	return nil
 }
 
-// packed is an object of a pack.
 type packed struct {
 	kind    plumbing.ObjectType
 	content []byte
@@ -362,7 +360,6 @@ func (sel *selection) choose() error {
 	return nil
 }
 
-// trees visits the trees and blobs of a commit that were not visited yet.
 func (sel *selection) trees(commit plumbing.Hash, visit func(plumbing.Hash) error) error {
 	if sel.request.noTrees {
 		return nil
@@ -425,7 +422,6 @@ func (sel *selection) add(h plumbing.Hash) error {
 	return nil
 }
 
-// write sends the response.
 func (sel *selection) write(w io.Writer) error {
 	e := pktline.NewEncoder(w)
 	var err error

@@ -68,7 +68,6 @@ func (v view) at(offset, n int64) []byte {
 	return b
 }
 
-// has reports whether the bytes at an offset are magic.
 func (v view) has(offset int64, magic string) bool {
 	return string(v.at(offset, int64(len(magic)))) == magic
 }

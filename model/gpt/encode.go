@@ -35,7 +35,6 @@ func (t Table) Encode() (head, tail []byte, err error) {
 	return head, append(entries, backup...), nil
 }
 
-// check refuses a table that there is no room for.
 func (t Table) check() error {
 	switch {
 	case t.SectorSize != 512 && t.SectorSize != 4096:

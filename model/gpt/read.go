@@ -109,7 +109,6 @@ type header struct {
 	sum                     uint32 // CRC-32 of them
 }
 
-// parseHeader reads the header that is in a sector.
 func parseHeader(sector []byte) (header, error) {
 	if !bytes.HasPrefix(sector, magic) {
 		return header{}, ErrNone

@@ -57,10 +57,8 @@ func all(changes ...change) change {
 	}
 }
 
-// off has a server be off.
 func off(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 
-// state has a server be in a state.
 func state(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
 
 // serviced has a bound server be in maintenance.

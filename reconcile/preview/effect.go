@@ -82,7 +82,6 @@ type Held struct {
 // Verdict is the result as a whole, and the exit code of `ingot plan`.
 type Verdict string
 
-// The verdicts.
 const (
 	Nothing     Verdict = "nothing"     // nothing happens
 	Changes     Verdict = "changes"     // something happens, and nothing that runs is disturbed
@@ -116,7 +115,6 @@ func (p *Preview) sort() {
 	model.SortProblems(p.Problems)
 }
 
-// verdict is that of the effects and problems.
 func (p *Preview) verdict() Verdict {
 	switch {
 	case model.HasErrors(p.Problems):

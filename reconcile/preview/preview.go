@@ -127,7 +127,6 @@ func (c *comparison) freed() map[model.ClaimName]Effect {
 	return all
 }
 
-// claims are the effects on claims that have no server.
 func (c *comparison) claims() {
 	before, freed := make(map[model.ClaimName]*bind.Claim), c.freed()
 	for _, cl := range c.before.last.Claims {
@@ -189,7 +188,6 @@ func (c *comparison) problems() []model.Problem {
 	return slices.DeleteFunc(slices.Concat([]model.Problem{}, c.Head.Problems, c.after.last.Unmatched), func(p model.Problem) bool { return had[anywhere(p)] })
 }
 
-// severity orders the verdicts.
 var severity = map[Verdict]int{Nothing: 0, Changes: 1, Destructive: 2, Wrong: 3}
 
 // Compare is positive if the effects are worse than those of another preview, negative if they are better,

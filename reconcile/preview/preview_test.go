@@ -72,7 +72,6 @@ func said(p *preview.Preview) string {
 	return strings.Join(lines, "\n")
 }
 
-// changed is a change of a claim.
 func changed(name model.ClaimName, how func(c *model.ServerClaim)) func(d *model.Desired) {
 	return func(d *model.Desired) {
 		c := *d.Claims[name]

@@ -28,7 +28,6 @@ var (
 	}
 )
 
-// settings adds the settings that differ.
 func (c *comparison) settings(settings []setting, e Effect, before, after map[string]string) {
 	e.Kind = proposal.StepSetting
 	for _, s := range settings {

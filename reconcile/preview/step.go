@@ -10,7 +10,6 @@ import (
 	"ingot/reconcile/plan/service"
 )
 
-// effect is what a proposal does.
 func (f *future) effect(p *proposal.Proposal) Effect {
 	e := Effect{Kind: p.Step(), Server: p.Of.Name, Claim: p.Of.Record.Claim.Name, Destructive: p.Takes != nil}
 	if p.Takes != nil {
@@ -29,7 +28,6 @@ func (f *future) effect(p *proposal.Proposal) Effect {
 	return e
 }
 
-// describe says what a proposal does.
 func (f *future) describe(e *Effect, p *proposal.Proposal) {
 	s, c, op := p.Of, p.Of.Desired.Claims[e.Claim], p.Of.Record.Requests.Operation
 	after := disposal{e.Kind == proposal.StepRetain, disks.Mode(s)}
@@ -103,7 +101,6 @@ func (e *Effect) release(d disposal) {
 	}
 }
 
-// bindText says what a claim makes of a free server.
 func bindText(c *model.ServerClaim) string {
 	switch {
 	case c.Spec.Power == model.PowerOff:

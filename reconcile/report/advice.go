@@ -20,7 +20,6 @@ const (
 	retry    = "correct it, then " + newRetry
 )
 
-// advices are those of all reasons.
 var advices = map[model.Reason]advice{
 	model.ReasonInProgress:             {proposal.ActorNone, goesOn},
 	model.ReasonWaitingForPower:        {proposal.ActorNone, goesOn},

@@ -61,7 +61,6 @@ func imageOf(p *model.PinnedImage) *ImageStatus {
 	return st
 }
 
-// found says what was found in an image, for people.
 func (i *ImageStatus) found(by string) string {
 	var parts []string
 	for _, l := range i.Layers {
@@ -117,7 +116,6 @@ func (s serverView) bootConfiguration() *Document {
 	return d
 }
 
-// fetched are the conditions of what was fetched with a ticket.
 func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
 	if !p.ScriptAt.IsZero() {
 		conds = append(conds, condition(typeIPXEScriptFetched, true, reasonScriptDelivered, "IPXE script has been successfully delivered to the client.", p.ScriptAt))

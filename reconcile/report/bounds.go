@@ -65,7 +65,6 @@ func written(text string) int {
 // room counts down the bytes that a list may take.
 type room struct{ left int }
 
-// fits bounds the texts of an entry, and reports whether the entry fits.
 func (r *room) fits(entry any) bool {
 	r.left -= entryOverhead
 	for t := range texts(reflect.ValueOf(entry).Elem()) {

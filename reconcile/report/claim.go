@@ -33,7 +33,6 @@ func (v *view) claimDocument(c *bind.Claim) *Document {
 	return d
 }
 
-// claimStatus is what has become of a claim.
 func (v *view) claimStatus(c *bind.Claim) ClaimStatus {
 	st := ClaimStatus{Overview: v.claimOverview(c), Tenant: c.Manifest.Tenant}
 	if s := v.servers[c.Server]; s == nil {
@@ -104,7 +103,6 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	return d
 }
 
-// boundConditions says how far a bound claim's server is.
 func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	conds := []metav1.Condition{condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt)}
 	why := s.Why
@@ -140,7 +138,6 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	return conds
 }
 
-// claimState is the state of the claim that the server has, and since when.
 func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {
 	off := s.Why.Reason == "" && c.Spec.Power == model.PowerOff
 	switch {

@@ -22,7 +22,6 @@ type Document struct {
 	at place // of a server; not written out, for it is read from what is
 }
 
-// sections have the types of a document's sections, by folder.
 var sections = map[Folder]Document{
 	Servers:            {Spec: ServerSpec{}, Status: ServerStatus{}, Decided: (*model.ServerRecord)(nil)},
 	Claims:             {Spec: model.ServerClaimSpec{}, Status: ClaimStatus{}, Decided: (*model.ClaimRecord)(nil)},

@@ -49,7 +49,6 @@ func (e Elevation) Racks(link func(model.ServerName) string) []string {
 	return drawn
 }
 
-// svg draws a rack by itself.
 func (r rack) svg(units int, link func(model.ServerName) string) string {
 	const width = numbersWidth + rackWidth + 1
 	body := pen{link: link}

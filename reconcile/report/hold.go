@@ -193,7 +193,6 @@ func (v *view) absentEffect(a *model.Absence) Effect {
 	return e
 }
 
-// serverOf returns the server that a claim has, and that is not released.
 func (v *view) serverOf(claim model.ClaimName) model.ServerName {
 	for _, s := range v.Servers {
 		if s.Record.Claim.Name == claim && !s.Record.ReleaseDecided() {

@@ -56,7 +56,6 @@ func (s serverView) installOf() *InstallStatus {
 	return st
 }
 
-// foundDisk says what was found in a disk image, for people.
 func foundDisk(d *model.DiskImage) string {
 	return fmt.Sprintf("found a disk of %s with %s of data, as %s", text.Bytes(d.Bytes), text.Bytes(d.Data), formatOf(d))
 }
@@ -97,7 +96,6 @@ var imageReasons = []model.Reason{
 	model.ReasonRootDeviceGone, model.ReasonMultipath,
 }
 
-// ofDiskImage reports whether the problem is one of a disk image, or of the disk that it is for.
 func ofDiskImage(p *model.BootProblem) bool {
 	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
 }

@@ -126,7 +126,6 @@ func objectOf(d *model.Document) *Document {
 	return d.Object.(*Document)
 }
 
-// claimOutcome says what a claim came to.
 func claimOutcome(old, now *Document) outcome {
 	was, is := old.Overview().Summary, now.Overview().Summary
 	switch {
@@ -145,7 +144,6 @@ func claimOutcome(old, now *Document) outcome {
 	return outcome{weighsState, is.State}
 }
 
-// bmcOutcome says what became of a BMC.
 func bmcOutcome(old, now *Document) outcome {
 	was, is, reason := old.Overview().Summary.State, now.Overview().Summary.State, now.Overview().First().Reason
 	switch {
@@ -233,7 +231,6 @@ func changed(old, now *Document) outcome {
 // line is news as the body of a commit message has it.
 func (n news) line() string { return n.name + ": " + n.text }
 
-// lines are all news, a line each.
 func lines(all []news) []string {
 	var body []string
 	for _, n := range all {

@@ -129,7 +129,6 @@ func (f wrongFile) news() news {
 	return n
 }
 
-// byFile are the problems by file, in the order of files.
 func byFile(all []model.Problem) []wrongFile {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b model.Problem) int {

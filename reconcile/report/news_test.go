@@ -17,12 +17,10 @@ import (
 	"ingot/reconcile/plan/install"
 )
 
-// file is a file of the status branch.
 func file(kind model.Kind, namespace, name string, status any) *model.Document {
 	return &model.Document{Object: &Document{Kind: string(kind), Metadata: Metadata{Namespace: namespace, Name: name}, Status: status}}
 }
 
-// reading is one condition.
 func readingOf(kind string, status metav1.ConditionStatus, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
 }

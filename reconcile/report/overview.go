@@ -164,7 +164,6 @@ func approvedBy(token string) ways {
 // conditions are those of an object's status.
 type conditions []metav1.Condition
 
-// of returns the condition of a type, or the zero one.
 func (c conditions) of(kind string) metav1.Condition {
 	at := slices.IndexFunc(c, func(c metav1.Condition) bool { return c.Type == kind })
 	if at < 0 {

@@ -58,7 +58,6 @@ func (p *Projector) Report(in *world.Input, result *plan.Result, fence uint64, h
 	return r, docs
 }
 
-// show shows a text at a path.
 func (p *Projector) show(r *model.Report, path, text string) {
 	if p.texts[path] == nil || p.texts[path].Text != text {
 		p.texts[path] = &model.Document{Text: text}

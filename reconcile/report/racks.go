@@ -63,7 +63,6 @@ type rack struct {
 	more  int // servers that are not shown
 }
 
-// title says what a picture is of.
 func (p picture) title() string {
 	title := "Racks"
 	if p.location != "" {
@@ -144,7 +143,6 @@ func picturePath(location string, taken map[string]bool) string {
 	return pictureFolder + name + ".svg"
 }
 
-// summary says in words what a picture shows.
 func (p picture) summary() string {
 	counts, act, all := make(map[model.ServerState]int), 0, 0
 	for _, r := range p.racks {

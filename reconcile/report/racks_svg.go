@@ -28,7 +28,6 @@ const (
 // readable on.
 type look struct{ letter, colour string }
 
-// looks are those of all states.
 var looks = map[model.ServerState]look{
 	model.StateInitial:     {"I", "#57606a"},
 	model.StateDiscovery:   {"D", "#7c3aed"},
@@ -44,7 +43,6 @@ var looks = map[model.ServerState]look{
 const paper = `.p{fill:#fff}.f{fill:#f6f8fa;stroke:#6e7781}.n{fill:#1f2328}` +
 	`@media(prefers-color-scheme:dark){.p{fill:#0d1117}.f{fill:#161b22;stroke:#8b949e}.n{fill:#e6edf3}}`
 
-// stylesheet is that of all pictures of racks.
 func stylesheet() string {
 	var b strings.Builder
 	b.WriteString("text{font:11px sans-serif}" + paper + ".w{fill:#fff}.a rect{stroke:#f59e0b;stroke-width:2}")

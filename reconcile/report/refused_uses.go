@@ -94,7 +94,6 @@ func who(u model.TicketUse) string {
 	return text
 }
 
-// refusedUseText is a refused use in a sentence.
 func refusedUseText(u model.TicketUse) string {
 	verb := "asked for its "
 	switch u.What {

@@ -33,7 +33,6 @@ func claimConditionsOf(in *world.Input, name model.ClaimName) []metav1.Condition
 	return documentsOf(in).Get(Claims, string(name)).Conditions()
 }
 
-// bootConfigurationOf is the status of a boot configuration with the name of a claim.
 func bootConfigurationOf(in *world.Input, name model.ClaimName) BootConfigurationStatus {
 	return documentsOf(in).Get(BootConfigurations, string(name)).Status.(BootConfigurationStatus)
 }

@@ -12,10 +12,9 @@ import (
 // view is a plan's result, looked up by name.
 type view struct {
 	*plan.Result
-	in      *world.Input
-	servers map[model.ServerName]*plan.Server
-	bmcs    map[model.BMCName]*bmcs.BMC
-	// behind are the servers of each BMC, in the order of names.
+	in         *world.Input
+	servers    map[model.ServerName]*plan.Server
+	bmcs       map[model.BMCName]*bmcs.BMC
 	behind     map[model.BMCName][]model.ServerName
 	macHolders map[string]int // how many servers have a MAC address; made when first needed
 }

@@ -31,7 +31,6 @@ func Adopt(v Verdict, store, head *model.Records) Adoption {
 	return Adoption{}
 }
 
-// missing are the records of the head that the store lacks.
 func missing[N ~string, R any](store, head map[N]*R) map[N]*R {
 	lost := make(map[N]*R)
 	for name, rec := range head {
@@ -42,7 +41,6 @@ func missing[N ~string, R any](store, head map[N]*R) map[N]*R {
 	return lost
 }
 
-// recovered are the servers of the head that the store lacks, each as Recover leaves it.
 func recovered(head, store map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.ServerRecord {
 	lost := missing(store, head)
 	for name, rec := range lost {

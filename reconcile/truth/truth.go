@@ -47,7 +47,6 @@ type Verdict struct {
 // Case names a verdict in logs, metrics and tests.
 type Case string
 
-// The cases.
 const (
 	NewFleet       Case = "NewFleet"
 	UpToDate       Case = "UpToDate"
@@ -122,7 +121,6 @@ func own(s Store, h Head, empty bool) Verdict {
 	return Verdict{Case: HalfPushed, From: FromStore}
 }
 
-// fromHead uses the head, if it has all of it.
 func fromHead(c Case, h Head) Verdict {
 	if !h.Intact {
 		return Verdict{Case: c, Choose: true}

@@ -120,7 +120,6 @@ type walk struct {
 	shared      bool
 }
 
-// world is one history.
 type world struct {
 	walk
 	t              *testing.T
@@ -214,7 +213,6 @@ func (w *world) known(name string, version int) bool {
 	return slices.ContainsFunc(w.procs(), func(p *proc) bool { return !p.blind && w.has(p.s.disk.docs, name, version) })
 }
 
-// stored reports whether the head or a store has the version.
 func (w *world) stored(name string, version int) bool {
 	return w.has(w.head().full, name, version) ||
 		slices.ContainsFunc(w.sites, func(s *site) bool { return w.has(s.disk.docs, name, version) })

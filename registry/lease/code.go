@@ -126,7 +126,6 @@ func valueOf(l *model.Lease) ([]byte, error) {
 	return appendRelay(append(raw, l.ClientID...), l)
 }
 
-// appendRelay appends the relay of a lease that has one.
 func appendRelay(raw []byte, l *model.Lease) ([]byte, error) {
 	r := &l.Relay
 	switch {

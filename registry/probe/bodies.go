@@ -28,7 +28,6 @@ func newBodies() *bodies { return &bodies{byClient: make(map[netip.Addr]int64)} 
 
 var errBodies = errors.New("too many reports at once")
 
-// take takes room for a body of a client's.
 func (b *bodies) take(client netip.Addr, size int64) error {
 	client = model.OneClient(client)
 	b.mu.Lock()

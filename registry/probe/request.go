@@ -151,7 +151,6 @@ func (q *request) receive() (raw []byte, done func(), err error) {
 	return nil, nil, refuse(http.StatusBadRequest, "the report did not arrive whole")
 }
 
-// save keeps what a server reported with its ticket.
 func (q *request) save(t *model.Ticket, report model.ServerReport) error {
 	return q.endpoint.Registry.SaveReport(q.Context(), t, report)
 }

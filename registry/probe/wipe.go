@@ -21,7 +21,6 @@ const (
 	maxProgressBytes = 256
 )
 
-// wipe takes the outcome of a wipe.
 func (e *endpoint) wipe(q *request) (answer, error) {
 	var body model.ProbeWipe
 	rep, err := q.read(&body)

@@ -151,7 +151,6 @@ func (s *Bolt) Next() uint64 { return s.seq + 1 }
 // Raise implements Data.
 func (s *Bolt) Raise(seq uint64) { s.seq = max(s.seq, seq) }
 
-// update makes one transaction.
 func (s *Bolt) update(change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
 	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {

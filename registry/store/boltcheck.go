@@ -291,7 +291,6 @@ func elementOf(id uint64, raw []byte, i int) (element []byte, at uint64, err err
 	return element, at, err
 }
 
-// within returns size bytes of a page, from start on.
 func within(id uint64, raw []byte, start, size uint64) ([]byte, error) {
 	if end := start + size; end < start || end > uint64(len(raw)) {
 		return nil, fmt.Errorf("%w: an entry of page %d is outside of it", ErrDamagedFile, id)

@@ -94,7 +94,6 @@ func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 	return s, nil
 }
 
-// key returns the name of a key in Redis.
 func (s *Redis) key(name string) string { return "{ingot}:" + name }
 
 func (s *Redis) hash(b Bucket) string { return s.key("data:" + string(b)) }

@@ -257,7 +257,6 @@ func isSysfsOurs() bool {
 	})
 }
 
-// build is what the BMC shows of the machine.
 func (m Machine) build(targets []string) sim.Build {
 	b := sim.Build{NICs: len(m.Taps), Modes: []string{"UEFI"}, ByDHCP: true, Hardware: &sim.Hardware{
 		CPUVendor: "QEMU", CPUID: "AuthenticAMD", CPUModel: "QEMU TCG CPU version 2.5+",

@@ -135,7 +135,6 @@ func (m *monitor) do(ctx context.Context, command string, arguments any) error {
 	return err
 }
 
-// ask carries out a command and returns what it returns.
 func (m *monitor) ask(ctx context.Context, command string, arguments any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
 	defer cancel()

@@ -253,7 +253,6 @@ func (r *running) firstBoot() (args []string, ok bool) {
 	return args, ok
 }
 
-// card is what the machine is called.
 func (v *vm) card() card {
 	s := v.Server()
 	c := card{uuid: s.UUID(), manufacturer: v.Manufacturer(), product: v.Product(), sku: v.SKU(), serial: s.SerialNumber()}
@@ -368,7 +367,6 @@ func (r *running) ended() string {
 	return why
 }
 
-// obey carries out an order.
 func (r *running) obey(ctx context.Context, o order) {
 	var err error
 	switch o {
@@ -422,7 +420,6 @@ func (m *monitor) setBootIndexes(ctx context.Context, all []bootIndex) error {
 	return nil
 }
 
-// hear takes in an event.
 func (r *running) hear(e monitorEvent) {
 	switch e.name {
 	case "RESET":

@@ -128,7 +128,6 @@ func (p *Prober) InUse(addr netip.Addr, link Link) (by string, used bool) {
 	return "", false
 }
 
-// forget ends the wait for an answer.
 func (p *Prober) forget(q question, answered chan string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +149,6 @@ func (p *Prober) tell(q question, by string) {
 	}
 }
 
-// ask asks once.
 func (p *Prober) ask(q question, from net.HardwareAddr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock() // the descriptor may be another's once it is closed

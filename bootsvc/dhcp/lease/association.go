@@ -25,7 +25,6 @@ type association struct {
 	iaid     uint32
 }
 
-// association returns who asks.
 func (q Query) association() association { return association{q.ClientID, q.IAID} }
 
 // is reports whether the client that asked is the one that asks now. A DHCPv4 client that
@@ -52,7 +51,6 @@ func (e *entry) shared(l model.Lease) []share {
 	return left[max(0, len(left)-maxShared):]
 }
 
-// isHeldBy reports whether a is among the associations that hold e.
 func (e *entry) isHeldBy(a association) bool {
 	if e.expires == 0 {
 		return e.asker.is(a)

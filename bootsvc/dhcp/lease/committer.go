@@ -86,7 +86,6 @@ type answer struct {
 	err  error
 }
 
-// tell tells answers.
 func (c *Committer) tell(all []answer) {
 	for _, a := range all {
 		a.done(a.err)
@@ -134,7 +133,6 @@ func (c *Committer) take(w commitment) []answer {
 	return nil
 }
 
-// rouse wakes run.
 func (c *Committer) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -176,7 +174,6 @@ func (c *Committer) gap(now time.Time) time.Duration {
 	return max(0, c.rests.Sub(now))
 }
 
-// more reports whether anything is to be stored.
 func (c *Committer) more() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

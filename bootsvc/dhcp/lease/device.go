@@ -25,7 +25,6 @@ type client struct {
 	iaid uint32
 }
 
-// interfaceOf returns the client that has a MAC address.
 func interfaceOf(mac string) client { return client{id: mac} }
 
 // idOf returns the deviceID of an interface's n-th lease, or of an association if there is no
@@ -40,10 +39,8 @@ func idOf(mac string, a association, nth int) deviceID {
 	return deviceID{client: client{a.clientID, a.iaid}}
 }
 
-// device returns what asks.
 func (q Query) device() deviceID { return idOf(q.MAC, q.association(), q.Nth) }
 
-// deviceOf returns what l belongs to.
 func deviceOf(l model.Lease) deviceID {
 	if l.Declined {
 		return deviceID{}

@@ -122,7 +122,6 @@ func (e *entry) giveBack(q Query) *model.Lease {
 // goes on as iPXE, which finds the address if no other client has asked for it meanwhile (RFC 2131 §4.3.4).
 type returned map[device]netip.Addr
 
-// add adds the address of e.
 func (r returned) add(e *entry) {
 	if len(r) >= maxReturned {
 		clear(r)

@@ -17,10 +17,8 @@ import (
 // that of deviceID.
 type devices map[client][]*entry
 
-// add adds e.
 func (d devices) add(e *entry) { d[e.device.client] = append(d[e.device.client], e) }
 
-// drop drops e, if it is there.
 func (d devices) drop(e *entry) {
 	left := slices.DeleteFunc(d[e.device.client], func(other *entry) bool { return other == e })
 	if len(left) == 0 {
@@ -35,7 +33,6 @@ func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
 	return entryOn(d[id.client], link, id, k)
 }
 
-// entryOn is on of what a client has.
 func entryOn(all []*entry, link []*Subnet, id deviceID, k kind) *entry {
 	for _, e := range all {
 		if e.device == id && e.kind() == k && slices.Contains(link, e.pool.subnet) {
@@ -155,7 +152,6 @@ func (x *index) set(e *entry, l model.Lease) {
 	}
 }
 
-// remove forgets e.
 func (x *index) remove(e *entry) {
 	p := e.pool
 	e.removed = true
@@ -237,7 +233,6 @@ func (x *index) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 	return had
 }
 
-// poolFacts returns how full p is.
 func (x *index) poolFacts(p *pool, now time.Time) model.PoolFacts {
 	f := model.PoolFacts{
 		Network: p.subnet.network.Name, Subnet: p.subnet.CIDR.String(),

@@ -59,7 +59,6 @@ func NewNetwork(name string, role model.NetworkRole, subnets []Subnet, ours func
 	return n
 }
 
-// subnet returns s with its pools.
 func (n *Network) subnet(s Subnet) *Subnet {
 	s.network, s.last = n, Last(s.CIDR)
 	if s.LeaseTime == 0 {
@@ -156,7 +155,6 @@ func (s *Subnet) poolOf(a netip.Addr, bits int) *pool {
 	return s.others
 }
 
-// pools returns all pools of s.
 func (s *Subnet) pools() []*pool {
 	all := []*pool{s.others}
 	for _, p := range []*pool{s.addresses, s.prefixes, s.otherBits} {

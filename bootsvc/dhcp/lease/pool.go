@@ -41,10 +41,8 @@ type entry struct {
 	shares        []share     // that hold the lease beside iaid
 }
 
-// kind returns what e is.
 func (e *entry) kind() kind { return kindOf(e.address, e.pool.bits) }
 
-// live reports whether e is leased or set aside.
 func (e *entry) live(now time.Time) bool { return e.expires > now.Unix() }
 
 // free reports whether e may be taken from its client.
@@ -86,7 +84,6 @@ type pool struct {
 // block is what lies from first to last, both included.
 type block struct{ first, last number }
 
-// blockOf returns the block of a range.
 func blockOf(r Range) block { return block{numberOf(r.First), numberOf(r.Last)} }
 
 // newPool returns a pool of what lies in blocks in steps of 2^shift. There is at least one.
@@ -106,7 +103,6 @@ func newOtherPool(s *Subnet) *pool {
 	return &pool{subnet: s, v4: s.CIDR.Addr().Is4(), done: true, limit: maxLeases}
 }
 
-// size returns how many there are to give.
 func (p *pool) size() (n uint64) {
 	for _, b := range p.blocks {
 		more := steps(b.first, b.last, p.shift)
@@ -118,7 +114,6 @@ func (p *pool) size() (n uint64) {
 	return n
 }
 
-// contains reports whether p gives a.
 func (p *pool) contains(a netip.Addr) bool {
 	if !p.ranged || a.Is4() != p.v4 {
 		return false
@@ -132,7 +127,6 @@ func (p *pool) contains(a netip.Addr) bool {
 	return false
 }
 
-// overlapping returns what p gives that is part of a prefix, or that it is part of.
 func (p *pool) overlapping(prefix netip.Prefix) []netip.Addr {
 	if prefix.Bits() >= p.bits {
 		whole := netip.PrefixFrom(prefix.Addr(), p.bits).Masked().Addr()
@@ -200,7 +194,6 @@ func (p *pool) giveBack(a netip.Addr) {
 	}
 }
 
-// lookAgain forgets what was looked at.
 func (p *pool) lookAgain() {
 	p.freed, p.at, p.done = nil, 0, !p.ranged
 	if p.ranged {
@@ -267,7 +260,6 @@ func (u *unrequested) note(e *entry, requested bool) {
 	}
 }
 
-// drop leaves e out, if it is there.
 func (u *unrequested) drop(e *entry) {
 	if e.waits != nil {
 		u.Remove(e.waits)

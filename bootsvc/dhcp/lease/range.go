@@ -53,7 +53,6 @@ func (r *Range) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseRangeEnd reads one end of a range.
 func parseRangeEnd(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil {
@@ -65,7 +64,6 @@ func parseRangeEnd(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// overlaps reports whether r and other share an address.
 func (r Range) overlaps(other Range) bool { return r.Contains(other.First) || other.Contains(r.First) }
 
 // Overlap returns the first two of ranges that share an address.
@@ -105,7 +103,6 @@ func Without(ranges, excluded []Range) (left []Range) {
 // number is an address as a number, to count in.
 type number struct{ hi, lo uint64 }
 
-// numberOf returns a as a number.
 func numberOf(a netip.Addr) number {
 	if a.Is4() {
 		b := a.As4()
@@ -138,7 +135,6 @@ func (n number) plus(shift int) number {
 	return sum
 }
 
-// minus returns n - m.
 func (n number) minus(m number) number {
 	d := number{n.hi - m.hi, n.lo - m.lo}
 	if n.lo < m.lo {
@@ -155,7 +151,6 @@ func (n number) isMultiple(shift int) bool {
 	return n.lo&(1<<shift-1) == 0
 }
 
-// less reports whether n comes before m.
 func (n number) less(m number) bool { return n.hi < m.hi || n.hi == m.hi && n.lo < m.lo }
 
 // steps returns how many steps of 2^shift lie from first to last, both included,

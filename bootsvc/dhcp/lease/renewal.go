@@ -38,7 +38,6 @@ func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	return t.lease(e, q), state
 }
 
-// renew decides renewal.
 func (t *Table) renew(q Query) (*entry, RenewalState) {
 	s, ok := q.onLink(q.Wish)
 	if !ok {

@@ -34,7 +34,6 @@ type reservations struct {
 	byPort     map[model.RelayPort][]Reservation
 }
 
-// add adds a reservation under all that it is for.
 func (all *reservations) add(r Reservation) {
 	all.byAddress[r.Address] = r
 	if r.Port != (model.RelayPort{}) {
@@ -124,7 +123,6 @@ func (t *Table) SetReservations(all []Reservation) {
 	t.networks.lookAgain()
 }
 
-// replace replaces all reservations.
 func (all *reservations) replace(with []Reservation) {
 	before := all.byAddress
 	all.byAddress, all.byMAC = make(map[netip.Addr]Reservation, len(with)), make(map[string][]Reservation, len(with))
@@ -256,7 +254,6 @@ func (t *Table) Reserved(q Query) netip.Addr {
 	return r.Address
 }
 
-// onLink returns the client's reservation on its link.
 func (all *reservations) onLink(q Query) (Reservation, *Subnet, bool) {
 	if q.Bits > 0 || q.Nth > 0 {
 		return Reservation{}, nil, false

@@ -165,7 +165,6 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// kind returns what is asked for.
 func (q Query) kind() kind {
 	switch {
 	case q.Bits > 0:
@@ -187,7 +186,6 @@ func (q Query) onLink(a netip.Addr) (*Subnet, bool) {
 	return nil, false
 }
 
-// lease returns e as the lease that q asks for, from now on.
 func (t *Table) lease(e *entry, q Query) model.Lease {
 	now := q.Now.Truncate(time.Second).UTC()
 	l := e.lease()
@@ -206,7 +204,6 @@ func (t *Table) lease(e *entry, q Query) model.Lease {
 	return l
 }
 
-// lease returns e as the store knows it.
 func (e *entry) lease() model.Lease {
 	return model.Lease{
 		Network: e.pool.subnet.network.Name, Role: e.pool.subnet.network.Role,

@@ -56,7 +56,6 @@ type fatWriter struct {
 	next       int // free cluster
 }
 
-// set notes what follows a cluster.
 func (w *fatWriter) set(cluster, to int) {
 	for _, table := range w.tables {
 		if w.wide {

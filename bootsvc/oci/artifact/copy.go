@@ -113,7 +113,6 @@ func (o Options) copyOptions() oras.CopyOptions {
 	return options
 }
 
-// source returns what to read from, and which tag or digest.
 func (o Options) source(ctx context.Context, r model.ImageReference) (oras.ReadOnlyTarget, string, error) {
 	at := r.Digest + r.Tag // one of them is set
 	if r.Layout == "" {
@@ -151,7 +150,6 @@ func onlyTag(ctx context.Context, store registry.TagLister) (string, error) {
 	return "", fmt.Errorf("the layout has several images, name one by its tag: %s", strings.Join(tags, ", "))
 }
 
-// target returns what to write to.
 func (o Options) target(ctx context.Context, r model.ImageReference) (oras.Target, error) {
 	if r.Layout == "" {
 		return o.repository(r)

@@ -123,7 +123,6 @@ func (a *Access) Wrap(next http.Handler) http.Handler {
 // refusal is why a request was refused, the label of a counter.
 type refusal string
 
-// The refusals.
 const (
 	refusedHost      refusal = "host"             // under a name that is not the listener's
 	refusedNobody    refusal = "unauthenticated"  // does not say who it is
@@ -219,7 +218,6 @@ func verdictOf(answer answer) verdict {
 	return verdict{refusal: refusedPassword, code: http.StatusUnauthorized, text: "there is no such user, or the password is wrong"}
 }
 
-// refuse answers a request that is refused.
 func (a *Access) refuse(w http.ResponseWriter, v verdict) {
 	a.refusals.WithLabelValues(string(v.refusal)).Inc()
 	h := w.Header()

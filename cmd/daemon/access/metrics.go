@@ -2,7 +2,6 @@ package access
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// count makes the metrics.
 func (a *Access) count(reg prometheus.Registerer) {
 	a.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingot_admin_requests_refused_total", Help: "Requests that the admin listener refused, by reason.",

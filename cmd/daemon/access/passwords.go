@@ -54,7 +54,6 @@ func newPasswords(file *reread[*users], clock func() time.Time) *passwords {
 	}
 }
 
-// check checks the password of a user.
 func (p *passwords) check(ctx context.Context, name, password string) answer {
 	hash, known := p.file.get().hashOf(name)
 	of := p.proofOf(name, password, hash)

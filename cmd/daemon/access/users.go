@@ -103,7 +103,6 @@ func wrongLine(name, hash, file string) string {
 	return fmt.Sprintf("user %q has %s; only bcrypt is slow enough to guess", name, kind) + again
 }
 
-// shellWord is a name as one types it.
 func shellWord(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._@-+", r)

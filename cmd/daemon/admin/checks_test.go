@@ -28,7 +28,6 @@ func ready() *aDaemon { return &aDaemon{lead: registry.Leads, desired: model.New
 func (d *aDaemon) State() model.SourceState { return d.source }
 func (d *aDaemon) Desired() *model.Desired  { return d.desired }
 
-// aStore is the store of a daemon.
 type aStore struct{ *aDaemon }
 
 func (s aStore) Healthy() error                     { return s.health }

@@ -36,7 +36,6 @@ const (
 	maxChanges = 500
 )
 
-// change is a document that changed.
 type change struct {
 	Path string `json:"path"`           // on the status branch: servers/s1.yaml
 	ETag string `json:"etag,omitempty"` // of the document in the API, empty if it is gone
@@ -130,7 +129,6 @@ func etagOf(doc any) string {
 	return tagOf(data)
 }
 
-// tag is the ETag of lists of a generation.
 func (x *Index) tag(generation uint64) string {
 	return `"` + x.process + "-" + strconv.FormatUint(generation, 10) + `"`
 }
@@ -158,7 +156,6 @@ func (h *handler) serveDocuments(mux *http.ServeMux, x *Index) {
 	}
 }
 
-// list answers with the documents of a folder.
 func (h *handler) list(w http.ResponseWriter, r *http.Request, x *Index, f report.Folder) {
 	selects, err := selection(r.URL.RawQuery)
 	if err != nil {

@@ -85,7 +85,6 @@ func serverDocument(i int, state model.ServerState) *report.Document {
 	}
 }
 
-// set changes the state of a server.
 func (l *live) set(i int, state model.ServerState) {
 	l.change(func() { l.servers[i] = serverDocument(i, state) })
 }

@@ -12,7 +12,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// object is one of JSON.
 type object = map[string]any
 
 // description describes the API (OpenAPI 3.1), by the types of the documents.
@@ -74,7 +73,6 @@ type schemas struct {
 	of  map[string]reflect.Type
 }
 
-// document returns a reference to the schema of a folder's documents.
 func (s *schemas) document(f report.Folder) object {
 	name := strings.ToUpper(string(f)[:1]) + string(f)[1:] + "Document"
 	properties := object{"apiVersion": object{"type": "string"}, "kind": object{"type": "string"}, "metadata": s.ref(reflect.TypeFor[report.Metadata]())}

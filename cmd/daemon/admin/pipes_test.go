@@ -81,7 +81,6 @@ func view(t *testing.T, p *pipes, last string) *stream {
 	return &stream{t, conn, resp, bufio.NewReader(resp.Body)}
 }
 
-// event is one event.
 type event struct{ id, kind, data string }
 
 func (s *stream) next() (e event, err error) {

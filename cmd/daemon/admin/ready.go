@@ -39,7 +39,6 @@ type checkResult struct {
 	Remark string `json:"remark,omitempty"`
 }
 
-// ready answers GET /readyz.
 func (h *handler) ready(w http.ResponseWriter, r *http.Request) {
 	result := runChecks(r.Context(), h.checks)
 	code := http.StatusOK

@@ -14,7 +14,6 @@ import (
 // Outcome is what became of a check.
 type Outcome string
 
-// The outcomes.
 const (
 	OK      Outcome = "ok"
 	Wrong   Outcome = "wrong"
@@ -36,7 +35,6 @@ func skipped(check, message string) Result    { return Result{check, Skipped, me
 // wait is how long is waited for what is on the network.
 const wait = 10 * time.Second
 
-// A check checks one thing.
 type check func(context.Context, *config.Options) []Result
 
 // Listeners are opened for a moment by some checks, so those run one after the other.

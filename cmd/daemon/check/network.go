@@ -207,7 +207,6 @@ func dhcpResult(n dhcp.Network, server netip.Addr, err error, own []netip.Addr) 
 	return ok(check, "no other DHCP server answers on "+n.Interface)
 }
 
-// ownAddresses are this machine's.
 func ownAddresses() []netip.Addr {
 	all, _ := net.InterfaceAddrs() // then none is known for own
 	var own []netip.Addr

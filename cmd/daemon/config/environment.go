@@ -97,7 +97,6 @@ func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
 	return set, problems
 }
 
-// assign sets v to what text says, by the type of v.
 func assign(v reflect.Value, text string) error {
 	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return u.UnmarshalText([]byte(text))

@@ -68,5 +68,4 @@ func (o *Options) Files() []File {
 	return all
 }
 
-// namesFile reports whether the key at path names one file.
 func namesFile(path string) bool { return strings.HasSuffix(path, "File") || path == "admin.users" }

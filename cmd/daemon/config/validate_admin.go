@@ -101,7 +101,6 @@ func (t *TrustedHeader) Networks() []netip.Prefix {
 	return all
 }
 
-// urls are the addresses in admin.url.
 func (a *Admin) urls() []string {
 	return strings.FieldsFunc(a.URL, func(r rune) bool { return r == ',' || r == ' ' })
 }

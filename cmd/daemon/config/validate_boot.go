@@ -41,7 +41,6 @@ func (c *checks) bootFiles(o *Options) {
 	}
 }
 
-// within reports whether a path lies in a folder, or is the folder.
 func within(path, folder string) bool {
 	path, folder = resolved(path), resolved(folder)
 	between, err := filepath.Rel(folder, path)

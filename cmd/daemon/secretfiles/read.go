@@ -158,7 +158,6 @@ func (r *reading) place(id model.Identity, place string) {
 	}
 }
 
-// key reads the value of a key from a file.
 func (r *reading) key(id model.Identity, place, key, file string, info fs.FileInfo, public bool) error {
 	if !model.IsSecretKey(key) {
 		r.odd[file] = `is left out: the name of a key has letters, digits, "-", "_" and "."`

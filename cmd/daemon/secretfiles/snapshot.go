@@ -120,7 +120,6 @@ func (s *snapshot) join(d *model.Desired, dir string, tenants model.Tenants) *mo
 	return n
 }
 
-// owned is an object as the tenant's whose it is.
 func owned(o model.Object, tenants model.Tenants) model.Object {
 	owner := tenants.SecretOwner(o.Identity())
 	switch o := o.(type) {

@@ -69,7 +69,6 @@ func (o Object) kind() string { return o.text("kind") }
 
 func (o Object) name() string { return o.text("metadata", "name") }
 
-// namespaced is the object's name, with its namespace if it has one.
 func (o Object) namespaced() string {
 	if ns := o.text("metadata", "namespace"); ns != "" {
 		return ns + "/" + o.name()
@@ -109,7 +108,6 @@ func (o Object) drop(fields []string, path ...string) {
 	}
 }
 
-// set sets a field of the mapping at a path, which is made if it is not there.
 func (o Object) set(field string, value any, path ...string) {
 	m := map[string]any(o)
 	for _, step := range path {

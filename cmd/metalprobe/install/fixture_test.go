@@ -101,8 +101,7 @@ type daemon struct {
 	table  []byte
 	chunks []byte
 	// fault may answer a request in the daemon's place.
-	fault func(w http.ResponseWriter, r *http.Request, asked int) bool
-	// refuse may refuse a report.
+	fault  func(w http.ResponseWriter, r *http.Request, asked int) bool
 	refuse func(model.ProbeInstall) error
 
 	mu      sync.Mutex
@@ -184,7 +183,6 @@ func (d *daemon) outcome() (model.ProbeInstall, []model.DiskInstallStage) {
 // errPower is what a write meets once the power is cut.
 var errPower = errors.New("the power is cut")
 
-// memoryDisk is a disk in memory.
 type memoryDisk struct {
 	mu     sync.Mutex
 	b      []byte

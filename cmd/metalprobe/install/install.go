@@ -70,7 +70,6 @@ func productSerial() string {
 	return string(text)
 }
 
-// look opens a disk to be looked at.
 func look(path string) (Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -125,7 +124,6 @@ func (i Installer) Run(ctx context.Context, address, uuid string) error {
 	return r.accepted(ctx)
 }
 
-// task is one install.
 type task struct {
 	Installer
 	src    *source
@@ -229,7 +227,6 @@ func (t *task) await(ctx context.Context, need model.DiskNeed) (inventory.Disk, 
 	}
 }
 
-// candidates are the disks as they are judged.
 func (t *task) candidates(disks []inventory.Disk) []model.CandidateDisk {
 	use := t.Use()
 	list := make([]model.CandidateDisk, 0, len(disks))

@@ -163,7 +163,6 @@ func (c content) duplicates(ids model.DiskIdentities, seed *model.InstallSeed) [
 	return list
 }
 
-// sameBytes reports whether what is at an offset is b.
 func sameBytes(r io.ReaderAt, at int64, b []byte) bool {
 	got := make([]byte, len(b))
 	n, _ := r.ReadAt(got, at)

@@ -57,7 +57,6 @@ func (r *reporter) change(change func(*model.ProbeInstall)) {
 	}
 }
 
-// stage notes that a stage has begun.
 func (r *reporter) stage(s model.DiskInstallStage) {
 	r.log.Info("install", "stage", string(s))
 	r.change(func(p *model.ProbeInstall) { p.Stage = s })
@@ -171,7 +170,6 @@ func failure(reason model.Reason, format string, args ...any) error {
 	return &Failure{reason, fmt.Sprintf(format, args...)}
 }
 
-// failureOf is what is reported of an error.
 func failureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f

@@ -189,7 +189,6 @@ func (s *source) persist(ctx context.Context, what string, try func() (progress 
 	}
 }
 
-// fetch returns what is at a URL, of at most so many bytes.
 func (s *source) fetch(ctx context.Context, what string, u *url.URL, most int64) (content []byte, err error) {
 	err = s.persist(ctx, what, func() (bool, error) {
 		r, err := s.open(ctx, u, 0)
@@ -206,7 +205,6 @@ func (s *source) fetch(ctx context.Context, what string, u *url.URL, most int64)
 	return content, err
 }
 
-// install returns the install document.
 func (s *source) install(ctx context.Context) (model.InstallDocument, error) {
 	var doc model.InstallDocument
 	content, err := s.fetch(ctx, "the install document", s.document, maxDocument)
@@ -225,7 +223,6 @@ func (s *source) install(ctx context.Context) (model.InstallDocument, error) {
 	return doc, nil
 }
 
-// table returns the chunk table of a document's image.
 func (s *source) table(ctx context.Context, doc model.InstallDocument) (model.ChunkTable, error) {
 	u, err := s.at(doc.Table)
 	if err != nil {

@@ -40,7 +40,6 @@ type arrangement struct {
 	partitions []partition
 }
 
-// partition is a partition of an image.
 type partition struct {
 	number int
 	kind   string // GUID of its type; "" in a master boot record
@@ -50,7 +49,6 @@ type partition struct {
 	id filesystem.ID // what is in it, as far as that was looked at
 }
 
-// place is what an arrangement is for.
 type place struct {
 	install    string
 	imageBytes uint64

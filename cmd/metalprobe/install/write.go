@@ -196,7 +196,6 @@ func orNone(serial string) string {
 	return serial
 }
 
-// zero zeroes the chunks from number on up to end.
 func (w *writer) zero(ctx context.Context, number, end int) error {
 	from, to := int64(number)*model.ChunkBytes, min(int64(end)*model.ChunkBytes, int64(w.table.Bytes))
 	for sector := int64(w.disk.SectorSize()); to%sector != 0; {

@@ -138,7 +138,6 @@ func clean(s string) string {
 	return s
 }
 
-// first returns the first value that is not empty.
 func first(values ...string) string {
 	for _, v := range values {
 		if v != "" {

@@ -18,7 +18,6 @@ type Interface struct {
 	Loopback bool
 }
 
-// interfaces lists this machine's interfaces.
 func interfaces() ([]Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {

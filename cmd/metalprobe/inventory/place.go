@@ -27,7 +27,6 @@ func (h *Host) placeOf(name string) place {
 	return p
 }
 
-// transport is what a disk hangs on.
 func (h *Host) transport(name, device string) string {
 	parts := func(prefix string) bool { return strings.Contains(device, "/"+prefix) }
 	switch {

@@ -40,7 +40,6 @@ func (h *Host) mounted(use map[string]string, line string) {
 	}
 }
 
-// lines yields the lines of a file.
 func (h *Host) lines(elem ...string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s := bufio.NewScanner(bytes.NewReader(h.read(maxFile, elem...))); s.Scan(); {

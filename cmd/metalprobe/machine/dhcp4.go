@@ -153,7 +153,6 @@ func (c *nic) lease4(ctx context.Context, wait time.Duration) (lease, error) {
 	return parseLease(got.ACK, offers.file)
 }
 
-// errOr returns err, or the other when there is none.
 func errOr(err, other error) error {
 	if err != nil {
 		return err

@@ -185,7 +185,6 @@ func (u uplink) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, map[int]string{4: "tcp4", 6: "tcp6"}[u.family], address)
 }
 
-// hint says what to check when there is no answer.
 func hint(err error) string {
 	var dns *net.DNSError
 	switch {

@@ -158,7 +158,6 @@ func (d *drivers) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// search loads drivers for all devices that are there.
 func (d *drivers) search(group *errgroup.Group) {
 	seen := make(map[string]bool)
 	_ = filepath.WalkDir("/sys/devices", func(path string, entry fs.DirEntry, err error) error {

@@ -20,7 +20,6 @@ var mounts = []struct {
 	{"tmpfs", "/run", "mode=0755", unix.MS_NOSUID | unix.MS_NODEV},
 }
 
-// mountAll mounts what is not mounted yet.
 func mountAll() error {
 	var errs []error
 	for _, m := range mounts {

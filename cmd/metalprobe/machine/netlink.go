@@ -22,7 +22,6 @@ func number(kind uint16, n uint32) attribute {
 
 func address(kind uint16, a netip.Addr) attribute { return attribute{kind, a.AsSlice()} }
 
-// family is a's address family.
 func family(a netip.Addr) uint8 {
 	if a.Is4() {
 		return unix.AF_INET

@@ -36,7 +36,6 @@ const (
 	orderRestart  order = "\x00restart"
 )
 
-// ask sends an order.
 func ask(w io.Writer, o order) error {
 	_, err := io.WriteString(w, string(o)+"\n")
 	return err

@@ -157,7 +157,6 @@ func TestOrdersOfTheWorker(t *testing.T) {
 	}
 }
 
-// ready is hardware that is there.
 type ready struct{}
 
 func (ready) settle(context.Context) {}

@@ -71,7 +71,6 @@ func (s *uplinks) add(u uplink, routes []hop, dns []netip.Addr) bool {
 	return changed
 }
 
-// remove forgets an uplink that was lost.
 func (s *uplinks) remove(nic string, family int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,6 @@ func (s *uplinks) list() ([]uplink, <-chan struct{}) {
 	return list, s.changed
 }
 
-// route sets the routes of an uplink.
 func (s *uplinks) route(u uplink) error {
 	s.mu.Lock()
 	c, chosen := s.known[u.key()], s.chosen == u.key()

@@ -204,7 +204,6 @@ func securityData(enhanced bool) []byte {
 	return b
 }
 
-// sanitizeATA is the command that starts a sanitize.
 func sanitizeATA(m Method) ataCommand {
 	c := ataCommand{command: ataSanitize, protocol: nonData, extended: true, count: failureMode, timeout: askLimit}
 	switch m {
@@ -334,7 +333,6 @@ func (d *ata) liftPassword(id ataIdentity) (ataIdentity, error) {
 	return d.identify()
 }
 
-// security sends a security command with the password.
 func (d *ata) security(command byte, timeout time.Duration, enhanced bool) error {
 	_, err := d.send(ataCommand{command: command, protocol: pioDataOut, data: securityData(enhanced), timeout: timeout})
 	return err

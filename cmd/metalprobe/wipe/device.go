@@ -106,7 +106,6 @@ const alignment = 4096
 
 func aligned(p []byte) bool { return uintptr(unsafe.Pointer(&p[0]))%alignment == 0 }
 
-// alignedBuffer returns size zero bytes that are aligned.
 func alignedBuffer(size int) []byte {
 	b := make([]byte, size+alignment)
 	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (alignment - 1)

@@ -158,7 +158,6 @@ func (e *eraser) note(m Method, err error) {
 	}
 }
 
-// clear clears the whole disk by one method.
 func (e *eraser) clear(ctx context.Context, m Method) error {
 	switch m {
 	case Overwrite:

@@ -85,7 +85,6 @@ func (a Abilities) usable(m Method) bool {
 	return slices.Contains(a.Offers, m) && a.Withheld[m] == ""
 }
 
-// firmware reports whether a method is one of the disk's own.
 func (m Method) firmware() bool {
 	switch m {
 	case Discard, SecureDiscard, ZeroOut, Overwrite, OverwriteEdges:
@@ -95,7 +94,6 @@ func (m Method) firmware() bool {
 	}
 }
 
-// withhold says why methods must not be used.
 func (a *Abilities) withhold(why string, methods ...Method) {
 	if a.Withheld == nil {
 		a.Withheld = make(map[Method]string)

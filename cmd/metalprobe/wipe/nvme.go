@@ -232,7 +232,6 @@ func parseSanitizeLog(b []byte) nvmeSanitizing {
 	}
 }
 
-// method is the method of the last sanitize.
 func (s nvmeSanitizing) method() Method {
 	switch s.action {
 	case sanitizeByKey:

@@ -16,7 +16,6 @@ type samples struct {
 	blocks []sample
 }
 
-// sample is one block.
 type sample struct {
 	area
 	sum uint64
@@ -101,5 +100,4 @@ func (e *eraser) verifyGone(ctx context.Context, before samples) error {
 	return nil
 }
 
-// isUniform reports whether all bytes are the same.
 func isUniform(b []byte) bool { return len(b) == 0 || bytes.Count(b, b[:1]) == len(b) }

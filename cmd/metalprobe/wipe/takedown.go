@@ -44,7 +44,6 @@ func takedown(sysfs string, n inventory.Node) error {
 	return removeMapping(n.Mapping)
 }
 
-// tell writes to a file of sysfs, which has to be there.
 func tell(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

@@ -21,7 +21,6 @@ type wipeTracker struct {
 	disks []model.DiskProgress
 }
 
-// newWipeTracker returns a tracker of all disks.
 func newWipeTracker(choices []Choice, watch Watch) *wipeTracker {
 	t := &wipeTracker{watch: watch}
 	for _, c := range choices {
@@ -34,7 +33,6 @@ func newWipeTracker(choices []Choice, watch Watch) *wipeTracker {
 	return t
 }
 
-// update changes the progress of a disk, and passes it on.
 func (t *wipeTracker) update(disk int, urgent bool, change func(*model.DiskProgress)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +99,6 @@ func (t *diskTracker) advance(percent int) {
 	}
 }
 
-// done notes the outcome.
 func (t *diskTracker) done(result string) {
 	t.wipe.update(t.disk, true, func(p *model.DiskProgress) {
 		p.Result = result

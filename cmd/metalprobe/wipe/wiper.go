@@ -122,7 +122,6 @@ func (w Wiper) takeDown(n inventory.Node) error {
 	}
 }
 
-// result is the outcome of a disk that is not wiped.
 func (c Choice) result() model.DiskWipe {
 	return model.DiskWipe{
 		Name: c.Disk.Name, Serial: c.Disk.Serial, Model: c.Disk.Model, SizeBytes: c.Disk.SizeBytes, WWID: c.Disk.WWID,

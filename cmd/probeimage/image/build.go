@@ -157,7 +157,6 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// builder makes one image.
 type builder struct {
 	Options
 	debian
@@ -216,7 +215,6 @@ func (b *builder) kernel(ctx context.Context) (*kernel, error) {
 	return loadKernel(files[0], folder)
 }
 
-// unpacked returns a folder with what a package holds.
 func (b *builder) unpacked(ctx context.Context, name string) (string, error) {
 	file, err := b.fetch(ctx, name)
 	if err != nil {
@@ -226,7 +224,6 @@ func (b *builder) unpacked(ctx context.Context, name string) (string, error) {
 	return folder, b.unpack(ctx, file, folder)
 }
 
-// probe returns metalprobe.
 func (b *builder) probe(ctx context.Context) ([]byte, error) {
 	if b.Probe != "" {
 		content, err := os.ReadFile(b.Probe)

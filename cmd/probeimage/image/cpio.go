@@ -36,7 +36,6 @@ func (a archive) link(name, target string) {
 
 func (a archive) folder(name string) { a.add(name, entry{mode: modeFolder | 0o755}) }
 
-// add adds an entry, and the folders that contain it.
 func (a archive) add(name string, e entry) {
 	name = strings.TrimPrefix(name, "/")
 	a[name] = e

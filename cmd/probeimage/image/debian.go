@@ -148,7 +148,6 @@ func (d debian) unpack(ctx context.Context, file, folder string) error {
 	return err
 }
 
-// run runs one of Debian's programs and returns what it printed.
 func (d debian) run(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
 	if program != "dpkg-deb" {
 		// apt would fetch as another user, who has no access to root's folders.
@@ -171,7 +170,6 @@ func (d debian) run(ctx context.Context, folder, program string, args ...string)
 	return out, nil
 }
 
-// hint says what usually helps.
 func (d debian) hint(program string) string {
 	if program == "dpkg-deb" {
 		return ""

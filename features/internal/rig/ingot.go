@@ -64,7 +64,6 @@ func (i *Ingot) Remove(t testing.TB, path string) {
 	}
 }
 
-// configuration is the whole configuration file.
 func (i *Ingot) configuration() string {
 	return fmt.Sprintf(`git: {url: %q, interval: 200ms, allowPlaintextSecrets: true}
 state: {dir: %q}

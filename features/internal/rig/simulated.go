@@ -41,7 +41,6 @@ type RackOrder struct {
 	Facts                   string // a file for a SimulatedRack, which StartRack names
 }
 
-// options are those of o's rack.
 func (o RackOrder) options() sim.Options {
 	all := sim.Options{
 		Host: o.Host, BootURL: o.BootURL, StateDir: o.StateDir, BMCs: o.BMCs, SystemsPerBMC: o.SystemsPerBMC,

@@ -87,7 +87,6 @@ func configure() error {
 	})
 }
 
-// use sets an address that was given.
 func use(given *dhcpv4.DHCPv4) error {
 	for what, ip := range map[uint]net.IP{unix.SIOCSIFADDR: given.YourIPAddr, unix.SIOCSIFNETMASK: net.IP(given.SubnetMask())} {
 		if err := request(what, func(r *unix.Ifreq) error { return r.SetInet4Addr(ip.To4()) }); err != nil {
@@ -111,7 +110,6 @@ func request(what uint, fill func(*unix.Ifreq) error) error {
 	return errors.Join(fill(r), unix.IoctlIfreq(socket, what, r))
 }
 
-// findDisk is the machine's disk.
 func findDisk() (disk, error) {
 	all, err := os.ReadDir("/sys/block")
 	for _, d := range all {

@@ -81,7 +81,6 @@ func content(source *string) (string, error) {
 	return url.PathUnescape(text)
 }
 
-// fetch asks for what is at a URL.
 func fetch(from string) (io.ReadCloser, error) {
 	answer, err := http.Get(from)
 	if err != nil {
@@ -94,7 +93,6 @@ func fetch(from string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// reportUp reports the machine up, as it was told to.
 func reportUp(told string) error {
 	where, uuid, ok := strings.Cut(strings.TrimSpace(told), " ")
 	if own := line("/sys/class/dmi/id/product_uuid"); !ok || !strings.EqualFold(uuid, own) {
@@ -106,7 +104,6 @@ func reportUp(told string) error {
 	})
 }
 
-// post posts a document, and returns the answer.
 func post(to string, document any) (string, error) {
 	body, err := json.Marshal(document)
 	if err != nil {
@@ -127,7 +124,6 @@ func post(to string, document any) (string, error) {
 // disk is the path of a whole disk.
 type disk string
 
-// write puts an image on the disk.
 func (d disk) write(image string) error {
 	body, err := fetch(image)
 	if err != nil {
@@ -142,7 +138,6 @@ func (d disk) write(image string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// open opens the disk.
 func (d disk) open(do func(*os.File) error) error {
 	f, err := os.OpenFile(string(d), os.O_RDWR|unix.O_SYNC, 0)
 	if err != nil {

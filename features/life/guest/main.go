@@ -82,7 +82,6 @@ func obey(witness string, w life.Word) error {
 	}
 }
 
-// mount mounts what the kernel tells by.
 func mount() error {
 	for folder, kind := range map[string]string{"/proc": "proc", "/sys": "sysfs", "/dev": "devtmpfs"} {
 		if err := unix.Mount(kind, folder, kind, 0, ""); err != nil {

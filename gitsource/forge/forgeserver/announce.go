@@ -84,7 +84,6 @@ func (f *Forge) post(address, secret string, body []byte) (code int) {
 	return res.StatusCode
 }
 
-// event is the body of an announcement.
 func (f *Forge) event(branch, before, after string) map[string]any {
 	pages, ssh := f.root+"/"+f.project, "git@127.0.0.1:"+f.project+".git"
 	if before == "" {

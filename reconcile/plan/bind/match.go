@@ -64,7 +64,6 @@ func (f *Fleet) server(name string) *View {
 	return nil
 }
 
-// naming is the claim that names a server, by its name in Git.
 func (f *Fleet) naming(server string) (claim model.ClaimName, named bool) {
 	if f.named == nil {
 		f.named = make(map[string]model.ClaimName)

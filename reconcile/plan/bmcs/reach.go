@@ -75,7 +75,6 @@ func (s *Set) refused(b *BMC, ip string) error {
 	return nil
 }
 
-// ip is where the BMC is, or why that is not known.
 func (s *Set) ip(b *BMC) (string, proposal.Why) {
 	switch e := b.Endpoint; {
 	case b.Manifest.Spec.Access != nil:

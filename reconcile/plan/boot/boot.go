@@ -68,7 +68,6 @@ func complete(s *server, b *proposal.Boot) {
 	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
 }
 
-// trouble is why a boot is not possible now.
 func trouble(s *server, b proposal.Boot) (why proposal.Why) {
 	p := s.Record.Boot.Problem
 	if why = s.Duplicate; why.Reason != "" || !proposal.Concerns(p, &b) {

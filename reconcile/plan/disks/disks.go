@@ -82,7 +82,6 @@ func wholly(known, wiped uint64) bool { return known == 0 || wiped >= known/100*
 
 func fits(a, b uint64) bool { return a == 0 || b == 0 || wholly(a, b) && wholly(b, a) }
 
-// account is the report of a wipe, as what it accounts for.
 type account struct {
 	wiped []model.Disk
 	// idle are disks that need no wipe, and the system saw them.
@@ -211,7 +210,6 @@ func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	return &m
 }
 
-// or is the list that was read, or the known one if that is empty.
 func or[E any](read, known []E) []E {
 	if len(read) == 0 {
 		return known

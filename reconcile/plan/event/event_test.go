@@ -76,7 +76,6 @@ func entered(rec *model.ServerRecord, s model.ServerState) {
 	rec.Life.State, rec.Life.Since, rec.Life.Reason, rec.Life.Message, rec.Boot.Problem = s, now, "", "", nil
 }
 
-// closed has the ticket ended.
 func closed(rec *model.ServerRecord, as model.TicketState) {
 	t := *rec.Boot.Ticket
 	t.Ended = as

@@ -12,7 +12,6 @@ import (
 // Kind is what a proposal does, and so which laws apply to it.
 type Kind int
 
-// The kinds.
 const (
 	Look   Kind = iota // reads the machine, or records what was read
 	Note               // records something that happened; nothing follows from it alone
@@ -24,7 +23,6 @@ const (
 // Place is what the fleet has a limited number of.
 type Place int
 
-// The places.
 const (
 	PowerOnPlace     Place = iota // guard.maxConcurrentPowerOns
 	InstallPlace                  // of MaxConcurrentInstalls
@@ -67,7 +65,6 @@ type Goal struct {
 // BootSource is where a server boots from.
 type BootSource int
 
-// The sources.
 const (
 	FromAnywhere BootSource = iota // the firmware decides
 	FromDisk

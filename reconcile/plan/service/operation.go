@@ -82,7 +82,6 @@ func withdrawn(s *server, value string) bool {
 	return now != value && name != model.OperationRetry
 }
 
-// boots reports whether a reset has the server start again.
 func boots(s *server, reset model.ResetKind) bool {
 	restarts := []model.ResetKind{model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle}
 	return slices.Contains(restarts, reset) || reset == model.ResetOn && s.Power() == model.PowerOff

@@ -49,7 +49,6 @@ type wait struct {
 	URL            string // the list of all
 }
 
-// problem is a problem in the manifests.
 type problem struct {
 	model.Problem
 	Place link
@@ -135,7 +134,6 @@ func serverStates() []string {
 	return states
 }
 
-// counts counts documents by state.
 func counts(list string, states []string, docs []*report.Document) []count {
 	all := make([]count, len(states))
 	for i, st := range states {

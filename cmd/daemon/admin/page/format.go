@@ -93,7 +93,6 @@ func to(folder report.Folder, name any) link {
 	return l
 }
 
-// toDocument is the link to the page of a document.
 func toDocument(d *report.Document) link { return to(d.Folder(), d.Name()) }
 
 // toClaim is the link to a claim, or to a ServerBootConfiguration, by the name in records.
@@ -105,7 +104,6 @@ func toClaim(name model.ClaimName) link {
 	return link{string(name), to(report.Folder(folder), path).URL}
 }
 
-// escaped is a name as a part of a path.
 func escaped(name string) string {
 	elements := strings.Split(name, "/")
 	for i, e := range elements {

@@ -30,7 +30,6 @@ type list struct {
 	rows        func(v *view) []row
 }
 
-// lists are all lists, in the order of the navigation.
 func lists() []list {
 	devices := []string{report.EndpointAwaited, report.EndpointRecognised, report.EndpointUnrecognised, report.EndpointLost}
 	leases := []string{report.LeaseLive, report.LeaseEnded, report.LeaseDeclined}
@@ -106,7 +105,6 @@ const (
 	byAge   = "age"
 )
 
-// parse reads the parameters of a list.
 func (l *list) parse(raw string) (*query, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -226,7 +224,6 @@ func (v *view) listPage(l *list, q *query) listPage {
 	return shown
 }
 
-// stateLinks are the states that rows have.
 func (l *list) stateLinks(q query, rows []row) []stateLink {
 	chosen := q.State
 	q.State = ""

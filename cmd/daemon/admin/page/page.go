@@ -146,7 +146,6 @@ func (p *page) view() *view {
 	return &view{p, p.glance, generation}
 }
 
-// show renders a page.
 func (v *view) show(w http.ResponseWriter, r *http.Request, code int, name, title string, content any) {
 	section := "/" + strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 2)[0]
 	f := frame{Title: titleOf(v.act, title), Scripts: code == http.StatusOK, Content: content, Now: v.Clock(), Generation: v.generation}

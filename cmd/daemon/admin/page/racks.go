@@ -15,7 +15,6 @@ type racksView struct {
 	Others  []otherLocation
 }
 
-// location is the racks of one location.
 type location struct {
 	Title, Summary string
 	Drawings       []template.HTML

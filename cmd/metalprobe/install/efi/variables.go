@@ -138,7 +138,6 @@ func encode(numbers ...uint16) []byte {
 	return b
 }
 
-// read returns a variable's value.
 func (v Variables) read(name string) ([]byte, error) {
 	f, err := os.Open(v.path(name))
 	if err != nil {
@@ -200,7 +199,6 @@ func (v Variables) write(name string, value []byte) error {
 	return nil
 }
 
-// remove deletes a variable.
 func (v Variables) remove(name string) error {
 	v.unlock(name)
 	if err := os.Remove(v.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -251,7 +251,6 @@ func (f *formatter) take(bytes int) (first uint16, n int) {
 	return first, n
 }
 
-// place is the offset of a cluster.
 func (f *formatter) place(cluster uint16) int64 {
 	return (f.layout.data(f.sector) + int64(cluster-2)*f.layout.perCluster) * f.sector
 }
@@ -330,7 +329,6 @@ const (
 // what time it is.
 const epoch = 1<<5 | 1
 
-// entry is an entry of a folder.
 type entry struct {
 	name       string // "" for one that has its alias alone
 	alias      string // 11 characters
@@ -421,7 +419,6 @@ func padded(text string, length int) string {
 	return text[:min(len(text), length)] + strings.Repeat(" ", max(0, length-len(text)))
 }
 
-// label is the entry of the volume's label.
 func label(text string) []byte {
 	return entry{alias: padded(text, 11), attributes: volumeLabel}.encode()
 }

@@ -16,7 +16,6 @@ import (
 	"ingot/model/testtool"
 )
 
-// memory is a disk in memory.
 type memory struct{ b []byte }
 
 func (m *memory) WriteAt(p []byte, at int64) (int, error) {

@@ -65,7 +65,6 @@ func inFile(root, file string) ([]Metric, error) {
 	return found, nil
 }
 
-// made returns the metric that a call makes, if it makes one.
 func made(call *ast.CallExpr) (Metric, bool) {
 	if len(call.Args) < 2 && !isOptions(call) {
 		return Metric{}, false

@@ -180,7 +180,6 @@ func board(uid, title, description string, variables []Variable, panels ...Panel
 	return d
 }
 
-// width is that of a dashboard.
 const width = 24
 
 // choice is a variable that takes its values from Prometheus.
