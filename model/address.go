@@ -14,6 +14,7 @@ var metadataAddresses = []netip.Addr{
 // Reserve is what an address is set aside for, if no device of a network has it.
 type Reserve string
 
+// The reserves.
 const (
 	ReserveNone      Reserve = ""
 	ReserveNobody    Reserve = "nobody's address"

@@ -22,6 +22,7 @@ type CardEvent struct {
 // CardProtocol is what a network card speaks.
 type CardProtocol string
 
+// The protocols.
 const (
 	CardDHCPv4 CardProtocol = "DHCPv4"
 	CardDHCPv6 CardProtocol = "DHCPv6"
@@ -32,6 +33,7 @@ const (
 // CardResult is what became of what a network card asked for.
 type CardResult string
 
+// The results.
 const (
 	CardServed     CardResult = "served"     // it has what it asked for: a lease, a file
 	CardAnswered   CardResult = "answered"   // there is more to be asked, as after an offer

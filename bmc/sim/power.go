@@ -19,6 +19,7 @@ const (
 // Transition is what a reset does to a machine.
 type Transition int
 
+// The transitions.
 const (
 	TransitionNone     Transition = iota
 	TransitionOn                  // switched on

@@ -11,6 +11,7 @@ import (
 // Mode is how a network is served.
 type Mode string
 
+// The modes.
 const (
 	ModeServer Mode = "server" // leases and boot files
 	ModeProxy  Mode = "proxy"  // boot files only, beside a DHCP server of somebody else

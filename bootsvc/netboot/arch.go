@@ -11,6 +11,7 @@ import (
 // IANA's registry "Processor Architecture Types".
 type Arch uint16
 
+// The architectures.
 const (
 	ArchBIOS           Arch = 0  // x86 BIOS
 	ArchIA32           Arch = 6  // x86 UEFI

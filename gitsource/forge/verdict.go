@@ -11,6 +11,7 @@ import (
 // State is what a commit status says.
 type State string
 
+// The states.
 const (
 	Pending State = "pending"
 	Success State = "success"

@@ -82,6 +82,7 @@ type Held struct {
 // Verdict is the result as a whole, and the exit code of `ingot plan`.
 type Verdict string
 
+// The verdicts.
 const (
 	Nothing     Verdict = "nothing"     // nothing happens
 	Changes     Verdict = "changes"     // something happens, and nothing that runs is disturbed

@@ -47,6 +47,7 @@ type Verdict struct {
 // Case names a verdict in logs, metrics and tests.
 type Case string
 
+// The cases.
 const (
 	NewFleet       Case = "NewFleet"
 	UpToDate       Case = "UpToDate"

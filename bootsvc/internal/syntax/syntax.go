@@ -48,16 +48,6 @@ func Token(s string) bool {
 	return true
 }
 
-// Hex reports whether s is made of lower-case hexadecimal digits.
-func Hex(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
 // Printable makes a foreign text fit for an error: ASCII that can be printed, and short.
 func Printable(s string) string {
 	s = strings.Map(func(r rune) rune {

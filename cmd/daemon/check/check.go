@@ -14,6 +14,7 @@ import (
 // Outcome is what became of a check.
 type Outcome string
 
+// The outcomes.
 const (
 	OK      Outcome = "ok"
 	Wrong   Outcome = "wrong"

@@ -8,6 +8,7 @@ import (
 // Role is what this program is to be.
 type Role int
 
+// The roles.
 const (
 	RoleNone       Role = iota // a program like any other
 	RoleSupervisor             // the first process of a machine

@@ -12,6 +12,7 @@ import (
 // Kind is what a proposal does, and so which laws apply to it.
 type Kind int
 
+// The kinds.
 const (
 	Look   Kind = iota // reads the machine, or records what was read
 	Note               // records something that happened; nothing follows from it alone
@@ -23,6 +24,7 @@ const (
 // Place is what the fleet has a limited number of.
 type Place int
 
+// The places.
 const (
 	PowerOnPlace     Place = iota // guard.maxConcurrentPowerOns
 	InstallPlace                  // of MaxConcurrentInstalls
@@ -65,6 +67,7 @@ type Goal struct {
 // BootSource is where a server boots from.
 type BootSource int
 
+// The sources.
 const (
 	FromAnywhere BootSource = iota // the firmware decides
 	FromDisk

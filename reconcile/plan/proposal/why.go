@@ -23,6 +23,7 @@ type Why struct {
 // Actor is who has to act.
 type Actor string
 
+// The actors.
 const (
 	ActorNone    Actor = ""              // it is under way
 	Tenant       Actor = "tenant"        // the author of the claim
