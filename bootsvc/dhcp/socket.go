@@ -429,7 +429,7 @@ func (s *sockets) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf 
 	s.send4(port4Server, everybody4, data)
 }
 
-// frameSocket returns the socket for Ethernet frames, nil where there is none to be had.
+// frameSocket returns the socket for Ethernet frames, nil where the system has none.
 func (s *sockets) frameSocket(l *link) *os.File {
 	if d := s.frames.Load(); d != nil || l.name == "" || s.noFrames.Load() {
 		return d

@@ -262,13 +262,13 @@ func (n service4) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now 
 	r.yiaddr = l.Address
 	r.lifetime(l.Expires.Sub(l.Renewed))
 	a := answer4{reply: r, client: l.Address}
-	n.tell4(p, &a, s, kind == dhcpv4.MessageTypeAck, now)
+	n.describe4(p, &a, s, kind == dhcpv4.MessageTypeAck, now)
 	return a
 }
 
-// tell4 adds what p's client is told on a subnet: how to use its address, what to boot, and what
-// is configured.
-func (n service4) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
+// describe4 adds the options for p's client on a subnet: those of its address, its boot, and the
+// configured ones.
+func (n service4) describe4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
 	client := client4(p)
 	options := n.options4(p, s, client.Kind != netboot.KindNone)
 	a.reply.subnet(p, n.config(s), options)
@@ -312,7 +312,7 @@ func (n service4) inform4(p packet4, now time.Time) answer4 {
 	}
 	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
 	a := answer4{outcome: "ack", reply: r, client: client}
-	n.tell4(p, &a, s, true, now)
+	n.describe4(p, &a, s, true, now)
 	return a
 }
 

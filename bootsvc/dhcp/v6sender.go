@@ -58,7 +58,7 @@ func openSenders(index int) (*senders, error) {
 	return s, nil
 }
 
-// senders returns the senders on the interface, nil where they cannot be had.
+// senders returns the senders on the interface, nil where they cannot be opened.
 func (s *sockets) senders(l *link) *senders {
 	opened, err := openSenders(l.index)
 	if err != nil {

@@ -17,7 +17,7 @@ type validateCommand struct {
 
 // Help implements kong.HelpProvider.
 func (validateCommand) Help() string {
-	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore, without classes such as [[:digit:]]), and files that are clearly something else, such as renovate.json, are skipped.
+	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: the fault and the allowed values. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore, without classes such as [[:digit:]]), and files that are clearly something else, such as renovate.json, are skipped.
 
 Exits 0 if there is no error, 1 if there is one or a path cannot be read; warnings do not count.
 

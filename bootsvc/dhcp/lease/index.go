@@ -10,7 +10,7 @@ import (
 	"ingot/model"
 )
 
-// devices are entries by what they belong to: a MAC address, if it is known, whatever client
+// devices are entries by their owner: a MAC address, if it is known, whatever client
 // identifier or DUID it shows (RFC 2131 §4.2 would have it otherwise, but firmware,
 // iPXE and the operating system of one machine show three). It has one of each kind
 // on each link: a machine may be on several, by one network interface, as VLANs. The key is
@@ -42,8 +42,8 @@ func entryOn(all []*entry, link []*Subnet, id deviceID, k kind) *entry {
 	return nil
 }
 
-// besides returns what else the device of e has of its kind on its link.
-func (d devices) besides(e *entry) []*entry {
+// siblings returns the other addresses of e's kind that its device has on its link.
+func (d devices) siblings(e *entry) []*entry {
 	var others []*entry
 	for _, other := range d[e.device.client] {
 		if other != e && other.device == e.device && other.kind() == e.kind() && slices.Contains(e.pool.subnet.link(), other.pool.subnet) {
@@ -72,11 +72,11 @@ func newIndex() index {
 	return index{bySlot: make(map[slot]*entry), leases: make(devices), offers: make(devices)}
 }
 
-// insert adds an offer of a to the client. What it was offered before on the link is
+// insert adds an offer of a to the client. Its former offer on the link is
 // taken back.
 func (x *index) insert(p *pool, a netip.Addr, q Query) *entry {
 	e := &entry{mac: q.MAC, nth: q.Nth, device: q.device(), address: a, pool: p, index: -1}
-	for _, before := range x.offers.besides(e) {
+	for _, before := range x.offers.siblings(e) {
 		x.remove(before)
 	}
 	x.bySlot[slot{a, p.bits}] = e
@@ -101,8 +101,8 @@ func (x *index) keepOffer(e *entry, q Query) {
 	}
 }
 
-// dropOffers forgets offers that nobody took. It looks at a few a call, one more
-// than a call can add, so that all are looked at again and again.
+// dropOffers forgets offers that no client accepted. Each call checks a few, one more
+// than a call can add, so that all are checked in turn.
 func (x *index) dropOffers(now time.Time) {
 	for range min(4, len(x.offered)) {
 		e := x.offered[0]
@@ -144,7 +144,7 @@ func (x *index) set(e *entry, l model.Lease) {
 	if e.declined {
 		return
 	}
-	for _, other := range slices.Concat(x.leases.besides(e), x.offers.besides(e)) {
+	for _, other := range slices.Concat(x.leases.siblings(e), x.offers.siblings(e)) {
 		x.remove(other)
 	}
 	if offered {
@@ -172,7 +172,7 @@ func (x *index) remove(e *entry) {
 	p.giveBack(e.address)
 }
 
-// takeGone returns some of what was forgotten here and is still stored.
+// takeGone returns some of the forgotten leases that are still stored.
 func (x *index) takeGone() []model.Lease {
 	n := min(len(x.gone), maxGone)
 	some := slices.Clone(x.gone[:n])
@@ -180,11 +180,11 @@ func (x *index) takeGone() []model.Lease {
 	return some
 }
 
-// storable returns why a lease is not to be stored, if so.
+// storable returns an error if a lease must not be stored.
 func (x *index) storable(l model.Lease) error {
 	e := x.bySlot[slot{l.Address, l.Bits}]
 	switch {
-	case l.Expires.IsZero() && (e == nil || e.expires == 0): // nobody has it
+	case l.Expires.IsZero() && (e == nil || e.expires == 0): // no client has it
 		return nil
 	case e == nil, e.device != deviceOf(l), e.declined != l.Declined:
 		return errTaken

@@ -19,7 +19,7 @@ func (t *Table) prepare(l model.Lease) ([]model.Lease, error) {
 	}
 	before := t.index.takeGone()
 	if e := t.index.bySlot[slot{l.Address, l.Bits}]; e != nil && !l.Declined && !l.Expires.IsZero() {
-		for _, had := range t.index.leases.besides(e) {
+		for _, had := range t.index.leases.siblings(e) {
 			before = append(before, had.forgotten())
 		}
 	}
