@@ -92,7 +92,7 @@ func killPreparing(ctx context.Context, what string) error {
 	w := siteOf(ctx)
 	file := map[string]string{"fetches": "source", "converts": "chunks"}[what]
 	err := <-w.killWhen(func() bool {
-		found, err := filepath.Glob(filepath.Join(w.stateDir(), "disks", "*.part", file))
+		found, err := filepath.Glob(filepath.Join(w.stateDir(), "images", "*.part", file))
 		return err == nil && len(found) > 0
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
   Scenario: a device that no entry is for is an Endpoint, and says why it is no BMC
     When device "camera" is plugged in
     Then the status branch shows for endpoint "camera": "no entry of the MAC prefix database is for"
-    And the status branch shows in the README: "NoMACPrefix"
+    And the status branch shows in the README: "no entry of the MAC prefix database"
 
   Scenario: a claim is served by a server that nobody typed
     Given BMC "bmc1" is plugged in
