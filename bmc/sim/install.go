@@ -56,11 +56,16 @@ func (b *booting) installDisk(ctx context.Context, p probeRun) {
 	case failed != nil:
 		b.during(b.life, func() { b.log(Event{Kind: EventNote, What: "the install has failed: " + failed.Error()}) })
 		in.insist(ctx, model.ProbeInstall{Stage: in.stage(), Reason: failed.reason, Message: failed.message})
-		in.powerOff()
+		if delay.Wait(ctx, failureShown) {
+			in.powerOff()
+		}
 	default:
 		in.finish(ctx)
 	}
 }
+
+// failureShown is how long a machine stays on after a failed install. Real ones take longer than a poll of their power.
+const failureShown = 1500 * time.Millisecond
 
 // installFailure is why nothing more is written.
 type installFailure struct {
