@@ -70,7 +70,6 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 	return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrOverrideNotKept, Detail: strings.Join(tried, "; ")}
 }
 
-// outcome describes the result of a variant, for a person.
 func outcome(r variant, read boot, err error) string {
 	if e := asError(err); e != nil {
 		return fmt.Sprintf("%s: asked %s, refused with %d %s", r.name, r.want, e.Status, printable(e.Detail, 100))

@@ -111,7 +111,6 @@ func (s *systemState) lastVariant(target string) *variant {
 	return &s.variant
 }
 
-// promote moves the first wanted variant to the front.
 func promote(all []variant, wanted func(variant) bool) {
 	i := slices.IndexFunc(all, wanted)
 	if i <= 0 {

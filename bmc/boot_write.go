@@ -37,7 +37,6 @@ func (c *client) try(ctx context.Context, system string, r variant, before boot)
 	return read, err
 }
 
-// readBack reads what a variant has written.
 func (c *client) readBack(ctx context.Context, system string, r variant) (boot, error) {
 	read, err := c.readBoot(ctx, r.uri)
 	if r.uri != system && (err != nil && refusedWrite(err) || err == nil && read.empty()) {
@@ -66,7 +65,6 @@ func (c *reader) readBoot(ctx context.Context, uri string) (boot, error) {
 	return sys.Boot, nil
 }
 
-// patchBoot writes the override.
 func (c *client) patchBoot(ctx context.Context, system string, r variant) error {
 	return c.write(ctx, system, r.uri, map[string]any{"Boot": r.want})
 }

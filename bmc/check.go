@@ -138,7 +138,6 @@ func (k *checkup) permit(context.Context, model.BMCTarget, string) error {
 	return nil
 }
 
-// observe notes the slowest request.
 func (k *checkup) observe(method, uri string, took time.Duration) {
 	if seconds := took.Seconds(); seconds > k.report.SlowestSeconds {
 		k.report.Slowest, k.report.SlowestSeconds = method+" "+printable(uri, maxText), seconds

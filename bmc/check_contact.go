@@ -214,7 +214,6 @@ func isPong(m []byte) bool {
 		bytes.Equal(m[sequence+1:len(presencePong)], presencePong[sequence+1:])
 }
 
-// systems checks what is behind the BMC.
 func (k *checkup) systems(ctx context.Context) bool {
 	facts, err := k.pool.Discover(ctx, k.opts.Target)
 	if err != nil {

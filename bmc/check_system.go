@@ -33,7 +33,6 @@ func (k *checkup) system(ctx context.Context, fact model.SystemFact) {
 	}
 }
 
-// note adds a row about the system.
 func (s *systemCheck) note(item CheckItem) {
 	item.System = s.fact.URI
 	s.add(item)

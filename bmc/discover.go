@@ -246,7 +246,6 @@ func fitness(m *schemas.Manager, serviceUUID string) int {
 	return n
 }
 
-// member is one resource of a collection.
 type member struct {
 	uri  string
 	etag string

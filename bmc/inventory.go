@@ -94,14 +94,12 @@ type reading struct {
 	inv model.Inventory
 }
 
-// problem notes what could not be read.
 func (r *reading) problem(text string) {
 	if len(r.inv.Problems) < maxProblems && !slices.Contains(r.inv.Problems, text) {
 		r.inv.Problems = append(r.inv.Problems, text)
 	}
 }
 
-// system takes over what the system itself says.
 func (r *reading) system(s *system) {
 	r.inv.UUID, _ = usableUUID(s.UUID) // of one that has none, the BMC says so
 	r.inv.Manufacturer = clip(s.Manufacturer)
@@ -325,7 +323,6 @@ func addIP(ips []string, address string) []string {
 	return append(ips, ip.String())
 }
 
-// carrier maps LinkStatus to what the probe says.
 func carrier(s schemas.LinkStatus) string {
 	switch s {
 	case schemas.LinkUpLinkStatus:

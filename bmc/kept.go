@@ -110,7 +110,6 @@ func (c *connection) deleteKept(ctx context.Context, sessions []Session, a *auth
 	return deleted
 }
 
-// keep remembers a session that was opened.
 func (c *connection) keep(ctx context.Context, a *auth) {
 	if c.opts.Sessions == nil || a.session == "" || a.token == "" {
 		return
@@ -122,7 +121,6 @@ func (c *connection) keep(ctx context.Context, a *auth) {
 	}
 }
 
-// drop forgets a session that is closed.
 func (c *connection) drop(ctx context.Context, uri string) {
 	if c.opts.Sessions == nil || uri == "" {
 		return

@@ -67,7 +67,6 @@ func (r *reading) networkCards(uri string, s *system) error {
 
 func (r *reading) hasMACs() bool { return len(r.inv.MACs()) > 0 }
 
-// eachCard reads the cards of a collection.
 func (r *reading) eachCard(uri string) error {
 	var cards []*networkInterface
 	err := each(r, uri, 1, func(_ member, card *networkInterface) {

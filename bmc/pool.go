@@ -62,7 +62,6 @@ const logoutWithin = 5 * time.Second
 // a BMC that is no longer wanted: nobody would think of it later.
 var logOutAgain = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 
-// errClosed is what a closed pool answers.
 var errClosed = errors.New("the pool of BMC clients is closed")
 
 // Pool holds one client for each BMC. Its methods may be called concurrently.

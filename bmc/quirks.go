@@ -88,7 +88,6 @@ var quirkTable = []quirkRow{
 // anySettings are the settings objects to try where nothing is known.
 var anySettings = []string{"SD", "Settings", "Pending"}
 
-// quirkOf returns what the table says of a machine.
 func quirkOf(manufacturer, model, firmware string) quirk {
 	var q quirk
 	for _, row := range rowsOf(manufacturer, model, firmware) {

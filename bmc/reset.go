@@ -70,7 +70,6 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 	return kind, err
 }
 
-// postReset sends the action.
 func (c *client) postReset(ctx context.Context, uri, resetType string) error {
 	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
 	return err
@@ -164,7 +163,6 @@ func knownResets(allowed []string) []string {
 	return known
 }
 
-// unknownResetType reports whether a reset failed because of its type.
 func unknownResetType(err error) bool {
 	e := asError(err)
 	return e != nil && refusesChange(e.Status) && e.says("ActionParameterNotSupported", "ActionParameterValueNotInList",

@@ -59,7 +59,6 @@ type boot struct {
 	Options link     `json:"BootOptions"`
 }
 
-// resetAction is the action #ComputerSystem.Reset.
 type resetAction struct {
 	Target  string   `json:"target"`
 	Allowed []string `json:"ResetType@Redfish.AllowableValues"`

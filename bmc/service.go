@@ -75,7 +75,6 @@ func (c *connection) rootLocked(ctx context.Context) (*service, error) {
 	return svc, nil
 }
 
-// connect reads the service root by gofish.
 func (c *connection) connect(ctx context.Context) (*service, error) {
 	k := &keeper{next: (*transport)(c)}
 	api, err := gofish.ConnectContext(ctx, gofish.ClientConfig{

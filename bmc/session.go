@@ -20,7 +20,6 @@ type auth struct {
 	proven  atomic.Bool // it was accepted
 }
 
-// sign puts the credentials into the request.
 func (a *auth) sign(req *http.Request, c *sender) {
 	switch {
 	case a == nil:
@@ -230,12 +229,10 @@ func refusedLogin(err error) bool {
 	return false
 }
 
-// isBroken reports whether the credentials are not to be tried.
 func (c *connection) isBroken() bool {
 	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
 }
 
-// circuitOpen says that the credentials are not tried.
 func (c *connection) circuitOpen() error {
 	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
 }

@@ -111,7 +111,6 @@ func volumeOf(v *schemas.Volume) model.Volume {
 	}
 }
 
-// diskVolume is a volume as the system sees it.
 func diskVolume(v *schemas.Volume) model.DiskVolume {
 	return model.DiskVolume{Name: clip(cmp.Or(v.Name, v.ID)), IDs: worldWideNames(v.Identifiers), Bytes: uint64(size(v.CapacityBytes))}
 }

@@ -59,7 +59,6 @@ func (c *reader) learn(uri string, change func(*systemState)) {
 	change(s)
 }
 
-// learnSystem remembers what was read of a system.
 func (c *reader) learnSystem(uri, etag string, sys *system) {
 	c.learn(uri, func(s *systemState) {
 		if !s.known { // or Discover knows better, which has seen the firmware
@@ -80,7 +79,6 @@ func (c *reader) learnSystem(uri, etag string, sys *system) {
 	})
 }
 
-// readSystem reads the system and remembers it.
 func (c *reader) readSystem(ctx context.Context, uri string) (*system, []string, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {

@@ -51,7 +51,6 @@ type repairer struct {
 	cost int // so far
 }
 
-// exhausted reports whether the repair costs more than it may.
 func (m *repairer) exhausted() bool { return m.cost > maxRepair }
 
 func (m *repairer) try(fits func(json.RawMessage) bool, v json.RawMessage, depth int) bool {

@@ -34,7 +34,6 @@ type wire struct {
 	expiry *time.Timer // nil until a connection is idle
 }
 
-// conn is a connection to a BMC.
 type conn struct {
 	net.Conn
 	to     string    // scheme and host

@@ -143,7 +143,6 @@ type ignitionRange struct {
 	refused bool            // by the quality value 0
 }
 
-// ignitionRanges returns the media ranges that speak of Ignition.
 func ignitionRanges(accept []string) []ignitionRange {
 	var ranges []ignitionRange
 	for _, header := range accept {

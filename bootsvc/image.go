@@ -59,7 +59,6 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 	s.serveCached(r, want)
 }
 
-// serveCached answers with a layer from the cache.
 func (s *Server) serveCached(r *request, want wanted) {
 	blob, err := s.cache.Get(r.Context(), oci.CacheKey(want.ref, want.layer), s.images.Fetch(want.ref, want.layer))
 	switch {
@@ -113,7 +112,6 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 	return wanted{}, false
 }
 
-// unpinned is said of a layer that nobody boots.
 const unpinned = "no open boot ticket pins this layer"
 
 // layerRequester is the server that is taken to ask for a layer.

@@ -36,7 +36,6 @@ func (r *route) fits(elements []string) bool {
 	return elements[0] == r.first && r.least <= more && more <= r.most
 }
 
-// routes are all paths that are served.
 var routes = []*route{
 	newRoute("/ipxe/", "chain script", (*Server).serveChain),
 	newRoute("/ipxe/{uuid}", "boot script", (*Server).serveScript),

@@ -101,7 +101,6 @@ func ticketScript(base string, b *boot, o scriptOptions) (string, error) {
 	return s.text.String(), nil
 }
 
-// script is the script of a ticket in the making.
 type script struct {
 	text    strings.Builder
 	base    string

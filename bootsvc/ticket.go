@@ -97,7 +97,6 @@ func (g *gate) authorize(o model.TicketHolder, r *request, shown string) refusal
 	return wrong
 }
 
-// checkToken returns why a token is not good now.
 func (g *gate) checkToken(o model.TicketHolder, shown string, now time.Time) refusal {
 	if o.Ticket == nil {
 		return refusedToken

@@ -85,7 +85,6 @@ func (f effective) unchanged(id model.Identity, e model.Absence, now located) bo
 	return known && (before.shared || now.shared) && sameContent(before.object, now.object)
 }
 
-// absence is a new entry of the list.
 func (a *assembler) absence(id model.Identity) model.Absence {
 	cause := a.cause
 	switch {

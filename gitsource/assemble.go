@@ -29,7 +29,6 @@ type located struct {
 	rare   *rarely // nil is none; not changed once made
 }
 
-// rarely is what few objects have.
 type rarely struct {
 	// since is the revision with which it began to be kept so.
 	since model.Revision
@@ -68,7 +67,6 @@ func (p *located) hold(since model.Revision) {
 	p.alter(func(r *rarely) { r.since = since })
 }
 
-// owner is the tenant whose the object is.
 func (p located) owner() string {
 	if p.object != nil {
 		return p.object.Metadata().Tenant
@@ -130,7 +128,6 @@ func newEffective() effective {
 // isEmpty reports whether there is nothing that a revision could take away.
 func (f effective) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
 
-// outcome is the result of a step.
 type outcome struct {
 	effective effective
 	// quarantined are those who define what cannot be used, by what that is.
@@ -200,7 +197,6 @@ type found struct {
 	borrowed map[string]string
 }
 
-// assembler holds what next works with.
 type assembler struct {
 	prev effective
 	base objectsInForce // prev.objects, without those that undo added

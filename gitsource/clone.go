@@ -26,8 +26,7 @@ import (
 // Clone is a repository on this machine of which revisions are compared. Nothing is written
 // to it.
 type Clone struct {
-	store *store
-	// fetched are the branches of one that was only fetched for this.
+	store   *store
 	fetched map[string]plumbing.Hash
 	dir     string // is deleted by Close; "" = none is
 }

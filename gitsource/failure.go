@@ -22,7 +22,6 @@ import (
 // values of the label "result" of the fetch and push counters.
 type failureKind string
 
-// The kinds of failure.
 const (
 	failureAuth       failureKind = "auth"       // credentials are missing or refused
 	failureHostKey    failureKind = "host_key"   // the SSH host key is not the known one
@@ -124,7 +123,6 @@ func (r *remote) tell(text string) string {
 	}, text)))
 }
 
-// credentials are a user and a password that a server is sent.
 type credentials struct{ user, password string }
 
 // secrets are what tells the password, each with what is shown in its place.

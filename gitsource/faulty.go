@@ -65,7 +65,6 @@ func newSuspects(tenants model.Tenants, before, after []manifest, lacks func() m
 	}
 }
 
-// note takes in a file of the revision.
 func (s *suspects) note(f manifest) {
 	if f.vacant != "" {
 		s.vacant[f.path] = f.vacant

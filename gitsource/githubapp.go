@@ -73,7 +73,6 @@ func (r *remote) installationAuth(ctx context.Context) (*githttp.BasicAuth, erro
 	return r.basic("x-access-token", i.token()), nil
 }
 
-// newToken asks GitHub for a token.
 func (r *remote) newToken(ctx context.Context, now time.Time) (string, time.Time, error) {
 	app := r.auth.GitHubApp
 	assertion, err := app.assertion(now)

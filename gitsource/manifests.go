@@ -18,7 +18,6 @@ import (
 	"ingot/model"
 )
 
-// Limits of a revision.
 const (
 	maxManifest  = maxBlob
 	maxManifests = 100_000 // files
@@ -123,11 +122,10 @@ var (
 // a folder whose hash is the same is not listed again, a blob at the same path
 // not decoded again, so that a file that did not change is the same *decoded in both.
 type reader struct {
-	decode func(file string, data []byte) ([]model.Object, []model.Problem)
-	count  func() // called for each blob that is decoded
-	most   int64  // bytes that are read at most; 0 is maxRead
-	files  int    // manifests that are read at most; 0 is maxManifests
-	// tenants have a share of what is read.
+	decode  func(file string, data []byte) ([]model.Object, []model.Problem)
+	count   func() // called for each blob that is decoded
+	most    int64  // bytes that are read at most; 0 is maxRead
+	files   int    // manifests that are read at most; 0 is maxManifests
 	tenants model.Tenants
 
 	folders map[folderKey][]entry

@@ -79,7 +79,6 @@ func (o *MergeOptions) rules() rules {
 	return rules{validate: with.Validate, crossCheck: with.CrossCheck, stillFit: with.StillFit, token: func() string { return "" }, tenants: o.Tenants}
 }
 
-// merge is one under way.
 type merge struct {
 	*Clone
 	MergeOptions

@@ -26,7 +26,6 @@ type sourceMetrics struct {
 	unverified prometheus.Gauge
 }
 
-// noteTrust notes the result of a verification.
 func (m *sourceMetrics) noteTrust(v Verify, t trust) {
 	if !v.on() {
 		return

@@ -116,7 +116,6 @@ func (p *packWriter) bytes() []byte {
 	return p.buf.Bytes()
 }
 
-// signature is who commits.
 type signature struct{ name, email string }
 
 // encodeCommit returns a commit object; a zero parent is none.

@@ -143,13 +143,11 @@ func branchRef(branch string) plumbing.ReferenceName {
 	return plumbing.NewBranchReferenceName(branch)
 }
 
-// within bounds one operation in time.
 func (r *remote) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.away.Store(0)
 	return context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("no answer within %s: %w", r.timeout, context.DeadlineExceeded))
 }
 
-// uploadSession opens a session to fetch from.
 func (r *remote) uploadSession(ctx context.Context) (transport.UploadPackSession, error) {
 	c, endpoint, auth, done, err := r.connect(ctx)
 	if err != nil {
@@ -163,7 +161,6 @@ func (r *remote) uploadSession(ctx context.Context) (transport.UploadPackSession
 	return s, nil
 }
 
-// receiveSession opens a session to push to.
 func (r *remote) receiveSession(ctx context.Context) (transport.ReceivePackSession, error) {
 	c, endpoint, auth, done, err := r.connect(ctx)
 	if err != nil {
@@ -310,7 +307,6 @@ func (r *remote) closeIdle() {
 	}
 }
 
-// close gives up kept connections.
 func (r *remote) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

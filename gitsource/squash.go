@@ -111,7 +111,6 @@ func (b *StatusBranch) oldBehind(ctx context.Context, kept int, keep time.Time) 
 	})
 }
 
-// keptCommit is a commit of the history that is kept.
 type keptCommit struct {
 	raw  []byte
 	tree plumbing.Hash

@@ -112,7 +112,7 @@ func dialWithin(ctx context.Context, endpoint *transport.Endpoint) (done func())
 }
 
 type deadlineDialer struct {
-	ctx context.Context //nolint:containedctx // the dialer lives for one operation, which ctx is that of
+	ctx context.Context //nolint:containedctx // the dialer lives for one operation, and ctx is that operation's
 }
 
 // Dial implements proxy.Dialer.

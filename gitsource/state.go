@@ -85,7 +85,6 @@ func (s *state) head() model.Applied {
 	return s.Heads[len(s.Heads)-1]
 }
 
-// verified returns what is remembered of a revision's signatures.
 func (s *state) verified(a model.Applied) (verified, bool) {
 	if s == nil || s.Verified == nil || s.Verified.Head != a {
 		return verified{}, false

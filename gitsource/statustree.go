@@ -23,7 +23,6 @@ type statusTree struct {
 	round int // of update, to find the files that are gone
 }
 
-// node is an entry of a folder.
 type node interface {
 	id() plumbing.Hash
 }
@@ -248,7 +247,6 @@ func (d *dirNode) remove(name string) {
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// touch marks the folder and all above it.
 func (d *dirNode) touch() {
 	for ; d != nil && !d.stale; d = d.parent {
 		d.stale = true
@@ -275,7 +273,6 @@ const (
 	modeDir  = "40000 "
 )
 
-// encode returns the folder's tree object.
 func (d *dirNode) encode() []byte {
 	if d.order == nil {
 		d.order = make([]string, 0, len(d.entries))

@@ -170,7 +170,6 @@ func (s *store) ancestors(head plumbing.Hash) (all map[plumbing.Hash]bool, whole
 // fetched afresh.
 var errNotReadable = errors.New("object store is damaged")
 
-// errTreeTooLarge is a folder with more in it than is read.
 var errTreeTooLarge = fmt.Errorf("a folder's list has more than %d bytes", maxTree)
 
 // Objects that are whole, and not what the folder that names them says. Servers take them, and

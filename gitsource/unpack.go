@@ -97,7 +97,6 @@ type packed struct {
 	chain            int   // how many objects it is made of
 }
 
-// limitOf is how large an object may be.
 func limitOf(kind plumbing.ObjectType) int64 {
 	switch kind {
 	case plumbing.BlobObject:
@@ -109,7 +108,6 @@ func limitOf(kind plumbing.ObjectType) int64 {
 	}
 }
 
-// read reads the whole pack.
 func (u *unpacker) read(ctx context.Context) error {
 	_, count, err := u.scanner.Header()
 	if err != nil {
@@ -227,7 +225,6 @@ type writerFunc func(p []byte) (int, error)
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// spend counts bytes that are inflated.
 func (u *unpacker) spend(ctx context.Context, n int) error {
 	u.inflated += int64(n)
 	if u.inflated > maxInflated {
@@ -306,7 +303,6 @@ func (u *unpacker) resolve(ctx context.Context, i int) ([]byte, error) {
 	return content, nil
 }
 
-// spoolBody inflates what the spool has of an object.
 func (u *unpacker) spoolBody(ctx context.Context, o packed) (body []byte, err error) {
 	in := io.NewSectionReader(u.spool, o.body, o.end-o.body)
 	if u.inflater == nil {

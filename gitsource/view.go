@@ -63,7 +63,6 @@ func (v *view) lag() float64 {
 	return v.clock().Sub(time.Unix(0, since)).Seconds()
 }
 
-// noteLag notes whether the newest revision is in force.
 func (v *view) noteLag(inForce bool) {
 	if inForce {
 		v.behind.Store(0)

@@ -58,7 +58,6 @@ func (s *store) lineUntil(head plumbing.Hash, stop func(plumbing.Hash) bool) (li
 // addition by two people are not taken for one change.
 type walker struct {
 	rules
-	// files are the manifests of a commit that follows on what is in force.
 	files func(lineCommit, effective) ([]manifest, error)
 	// usable reports whether a commit counts by itself; nil = each does.
 	usable   func(plumbing.Hash) bool

@@ -74,7 +74,6 @@ func (b BootOrder) option(options []BootOption) (string, error) {
 		didYouMean(cmp.Or(Nearest(b.Device, known), Nearest(b.Name, known))), shownOptions(options))
 }
 
-// shownOptions are some options, for a message.
 func shownOptions(options []BootOption) string {
 	const most = 8
 	var all []string

@@ -59,7 +59,6 @@ func (e *syntaxError) problem(file string) Problem {
 	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message, Rule: RuleSyntax}
 }
 
-// fileReader gathers what a file holds.
 type fileReader struct {
 	file     string
 	opts     DecodeOptions
@@ -92,7 +91,6 @@ func (r *fileReader) document(doc document) {
 	}
 }
 
-// manifest decodes one object, or a list of them.
 func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
 	d := r.decoder(root, offset)
 	defer func() { r.problems = append(r.problems, d.problems...) }()

@@ -20,7 +20,6 @@ type DHCPOptions map[byte][]byte
 // device: dhcp.ingot/mtu, or dhcp.ingot/252.
 const DHCPOptionPrefix = "dhcp.ingot/"
 
-// Bounds of options.
 const (
 	maxDHCPOption  = 255 // bytes: longer ones would have to be split, which not all clients take
 	maxDHCPRoutes  = 16
@@ -37,7 +36,6 @@ type dhcpOption struct {
 	want   string // the form, for people
 }
 
-// dhcpOptions are the options that have a name.
 var dhcpOptions = map[string]dhcpOption{
 	"host-name":      {[]byte{12}, encodeName, "a host name, as rack1-07"},                                             // RFC 2132 §3.14
 	"mtu":            {[]byte{26}, encodeMTU, "a number from 68 to 65535, as 9000"},                                    // RFC 2132 §5.1
@@ -155,7 +153,6 @@ func encodeText(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// encodeBytes takes bytes in hexadecimal, or text.
 func encodeBytes(text string) ([]byte, error) {
 	digits, ok := strings.CutPrefix(text, "hex:")
 	if !ok {

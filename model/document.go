@@ -21,7 +21,6 @@ const (
 	maxSearchBytes = 256 << 10
 )
 
-// document is one YAML document of a file.
 type document struct {
 	text []byte
 	line int // of the file, from 1, on which text begins

@@ -84,7 +84,6 @@ func problemOf(o Object, field, message string) Problem {
 	return p
 }
 
-// sourceOf splits Meta.Source.
 func sourceOf(o Object) (file string, line int) {
 	source := o.Metadata().Source
 	colon := strings.LastIndexByte(source, ':')

@@ -70,7 +70,6 @@ var refusedKinds = map[Kind]string{
 // people still copy from.
 const aliasGroup = "metal.OpenKCM.dev"
 
-// allowedValues are the values of types that are enumerations.
 var allowedValues = map[reflect.Type][]string{
 	reflect.TypeFor[Power]():             {string(PowerOn), string(PowerOff)},
 	reflect.TypeFor[ReclaimPolicy]():     {string(ReclaimRecycle), string(ReclaimRetain)},

@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mismatch reports a value of the wrong type.
 func (d *nodeDecoder) mismatch(n *yaml.Node, want string) {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// structPlan is how to decode a struct.
 type structPlan struct {
 	fields []fieldPlan
 	names  []string // of the fields, for guesses

@@ -123,7 +123,6 @@ func RootDiskOf(d ProbeDisk) RootDisk {
 	}
 }
 
-// diskChoice is the choice of a disk for one image.
 type diskChoice struct {
 	disks []CandidateDisk
 	need  DiskNeed

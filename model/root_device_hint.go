@@ -74,7 +74,6 @@ func ParseRootDeviceHints(text string) (RootDeviceHints, error) {
 var errKernelName = errors.New("names that the kernel gives, such as /dev/sda, are not the same in each boot: " +
 	"name the disk by its serial, wwid or by-path")
 
-// parseRootDeviceHint reads one condition.
 func parseRootDeviceHint(text string) (RootDeviceHint, error) {
 	at := strings.IndexAny(text, "!<>=")
 	if strings.HasPrefix(text, "/dev/") && at < 0 {

@@ -1,6 +1,5 @@
 package model
 
-// Operators of a Toleration.
 const (
 	tolerationEqual  = "Equal"
 	tolerationExists = "Exists"

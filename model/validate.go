@@ -163,7 +163,6 @@ func checkDHCPOption(d *fieldChecker, kind Kind, key string, all map[string]stri
 	}
 }
 
-// checkMACAddresses checks a list of a server's MAC addresses.
 func checkMACAddresses(d *fieldChecker, value string) {
 	list := strings.Split(value, ",")
 	if len(list) > MaxServerMACs {

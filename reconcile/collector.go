@@ -143,7 +143,6 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	s.guard()
 }
 
-// scrape is one answer to Prometheus.
 type scrape struct {
 	ch  chan<- prometheus.Metric
 	all bool // of FleetCollector
@@ -251,7 +250,6 @@ func (s scrape) value(d *prometheus.Desc, has bool, labels ...string) {
 	}
 }
 
-// phased is a reason that claims of a phase wait for.
 type phased struct{ phase, reason string }
 
 func (s scrape) claims() {
@@ -350,7 +348,6 @@ func (s scrape) installs() {
 	}
 }
 
-// guard shows what waits for an approval.
 func (s scrape) guard() {
 	fleet, held := &s.Input.Observed.Fleet, 0
 	for _, g := range fleet.Holds {

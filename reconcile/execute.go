@@ -104,7 +104,6 @@ func stopped(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled)
 }
 
-// do does one action, which follows on these answers.
 func (l *Loop) do(ctx context.Context, j *job, a proposal.Action, before []proposal.Answer) (answer proposal.Answer, err error) {
 	switch a := a.(type) {
 	case proposal.Inspect:
@@ -185,7 +184,6 @@ func (j *job) logSetting(log *slog.Logger, a proposal.Action, f *proposal.Failur
 	}
 }
 
-// logOutcome logs and counts the outcome of a move.
 func (l *Loop) logOutcome(j *job, s *proposal.Settled) {
 	log := l.Log.With("server", j.name, "bmc", j.Then.BMC)
 	switch s.Outcome {

@@ -228,7 +228,6 @@ func (p *Publisher) due(now, last time.Time, failures int, urgent bool) time.Tim
 	return due
 }
 
-// moment is what wait ended with.
 type moment int
 
 const (

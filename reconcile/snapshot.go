@@ -39,7 +39,6 @@ type saved struct {
 	urgent bool      // something waits for the status branch to show it
 }
 
-// note marks that something was saved.
 func (s *snapshots) note(now time.Time, urgent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,6 @@ type course struct {
 	removed  time.Time         // when its claim was removed, until it is Available; zero = it was not, or that is not known
 }
 
-// took is one time that was measured.
 type took struct {
 	what  measure
 	of    string // the value of its label, "" = it has none

@@ -223,7 +223,6 @@ func wipeRepeats(v, old *model.WipeProgress) bool {
 	return old.Ticket == v.Ticket && old.Mode == v.Mode && v.ReceivedAt.Sub(old.ReceivedAt).Abs() < wipeEvery && sameJSON(old.Disks, v.Disks)
 }
 
-// report is a report of a server, and how it is stored.
 type report[V any] struct {
 	bucket  store.Bucket
 	value   *V

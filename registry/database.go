@@ -170,7 +170,6 @@ func (db *database) takeTurn(ctx context.Context) error {
 
 func (db *database) endTurn() { <-db.turn }
 
-// commitGroup commits the edits that wait.
 func (db *database) commitGroup(ctx context.Context) {
 	d := newDraft(db.memory)
 	var group []*writer
@@ -307,7 +306,6 @@ func (db *database) apply(b store.Batch) {
 	}
 }
 
-// wake signals that something changed.
 func (db *database) wake() {
 	select {
 	case db.changed <- struct{}{}:
@@ -447,7 +445,6 @@ func (db *database) setDamage(damage []store.Damage) {
 	db.damage.Store(&damage)
 }
 
-// logCorrupt logs unreadable values.
 func (db *database) logCorrupt(bad []corrupt) {
 	for _, c := range bad {
 		db.metrics.corrupt.Inc()

@@ -49,7 +49,6 @@ type decoded struct {
 	v any
 }
 
-// corrupt is an unreadable value.
 type corrupt struct {
 	store.Key
 	err error

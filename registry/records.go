@@ -146,7 +146,6 @@ func (c *Changes) endedTickets(d *draft) store.Batch {
 	return e.batch
 }
 
-// encoder makes a batch of values.
 type encoder struct {
 	batch store.Batch
 	err   error // the first one

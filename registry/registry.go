@@ -307,7 +307,6 @@ func (r *Registry) renew(ctx context.Context) error {
 	return r.store.Renew(ctx)
 }
 
-// followFor follows the leader for about d.
 func (r *Registry) followFor(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
 		r.follow(ctx, d)
@@ -402,7 +401,6 @@ func (r *Registry) raiseFence(ctx context.Context, above uint64) error {
 	return nil
 }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

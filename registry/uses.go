@@ -50,7 +50,6 @@ func clientText(client netip.Addr) string {
 	return client.Unmap().String()
 }
 
-// ticketKey names a ticket.
 type ticketKey struct {
 	server model.ServerName
 	id     string

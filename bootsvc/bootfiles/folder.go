@@ -123,7 +123,6 @@ func valid(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }
 
-// serves reports whether a file may be read by everybody.
 func (f *Folder) serves(name string, info fs.FileInfo) bool {
 	if !info.Mode().IsRegular() {
 		return false

@@ -188,7 +188,6 @@ func (d *Dir) part(name string) string {
 	return filepath.Join(d.path, name+"."+strconv.FormatUint(d.serial.Add(1), 10)+partEnding)
 }
 
-// sync makes the names in the folder durable.
 func (d *Dir) sync() error {
 	dir, err := os.Open(d.path)
 	if err != nil {

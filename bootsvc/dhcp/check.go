@@ -16,7 +16,6 @@ import (
 	"ingot/model"
 )
 
-// Bounds of what is configured.
 const (
 	minLeaseTime = time.Minute
 	maxServers   = 8  // DNS or NTP servers of a subnet: what fits into any packet
@@ -146,7 +145,6 @@ func parseListen(s string) (netip.AddrPort, error) {
 	return ap, nil
 }
 
-// parseRelay reads the address, or prefix, of relays.
 func parseRelay(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" && !a.Is4In6() && !a.IsUnspecified() && !a.IsMulticast() {
 		return netip.PrefixFrom(a, a.BitLen()), nil
@@ -161,7 +159,6 @@ func parseRelay(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// proxy checks what is different in mode proxy.
 func (c *checker) proxy(path string, n Network) {
 	if n.Role == model.RoleBMC {
 		c.say(path+".mode", "proxy goes with role host only: BMCs boot nothing, and their leases are not seen beside another DHCP server")
@@ -275,7 +272,6 @@ func (c *checker) sameFamily(path string, s Subnet) {
 // maxRanges bounds the ranges, and what is excluded, of a subnet.
 const maxRanges = 256
 
-// ranges checks which addresses of a subnet are given.
 func (c *checker) ranges(path string, s Subnet) {
 	before := len(c.problems)
 	for _, list := range []struct {

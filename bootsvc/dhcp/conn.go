@@ -13,7 +13,6 @@ import (
 	"ingot/bootsvc/internal/socket"
 )
 
-// conn is one UDP socket.
 type conn struct {
 	*socket.Socket
 	v6    bool

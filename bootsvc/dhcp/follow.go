@@ -94,7 +94,6 @@ var reasons = map[string]string{
 	"ignored":              "it is another server's to answer",
 }
 
-// answerText says what a card was told.
 func answerText(outcome string, a netip.Addr, boot netboot.Answer) string {
 	text := strings.ToUpper(outcome)
 	if outcome == toldByProxy {

@@ -56,7 +56,6 @@ func (m networkMetrics) drop(family, reason string) {
 	m.dropped.WithLabelValues(m.network, family, reason).Inc()
 }
 
-// boot counts a client that asked for a boot file.
 func (m networkMetrics) boot(family, client, result string) {
 	m.boots.WithLabelValues(m.network, family, client, result).Inc()
 }

@@ -23,7 +23,6 @@ func (o *OptionText) UnmarshalText(text []byte) error {
 // ClientOptions are the options of DHCPv4 that clients who ask for them are told, by name or number.
 type ClientOptions map[string]OptionText
 
-// encoded returns the options that Check found right.
 func (o ClientOptions) encoded() model.DHCPOptions {
 	all := make(model.DHCPOptions, len(o))
 	for name, value := range o {

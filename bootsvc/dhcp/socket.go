@@ -69,7 +69,6 @@ func (l *link) of(v6 bool) []netip.Prefix {
 	return l.v4
 }
 
-// sockets are those of one network.
 type sockets struct {
 	network *Network
 	log     *slog.Logger
@@ -88,7 +87,6 @@ type sockets struct {
 	reason error   // why the network is not served
 }
 
-// link returns what is known of the network's interface.
 func (s *sockets) link() *link {
 	if l := s.current.Load(); l != nil {
 		return l
@@ -266,14 +264,12 @@ func listenError(err error, name string, to netip.AddrPort, mode Mode) error {
 	return fmt.Errorf("listen on %s: %w", where, err)
 }
 
-// trouble returns why the network is not served.
 func (s *sockets) trouble() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason
 }
 
-// unread returns the sockets that nobody reads yet.
 func (s *sockets) unread() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,6 @@ const (
 	maxSname4    = 63
 )
 
-// Options that the library has no name for.
 const optionIPXE = 175 // encapsulated options of iPXE
 
 // Vendor options of PXE (option 43): discovery control 8 says to take the boot file

@@ -265,7 +265,6 @@ func (n service6) reply6(x *exchange6, d decision6, from netip.AddrPort) {
 	n.sockets.send6(x.replyTo(from), x.append(buf[:0], d))
 }
 
-// append appends an answer to x as it is sent.
 func (x *exchange6) append(b []byte, d decision6) []byte {
 	return appendRelayed6(b, x.relays, func(b []byte) []byte { return d.append(b, &x.message6, x.duid) })
 }

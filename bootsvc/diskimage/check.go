@@ -58,7 +58,6 @@ func (s *Store) Check(ctx context.Context, digest string) error {
 	return nil
 }
 
-// errDamaged is of an image that is not what it was.
 var errDamaged = errors.New("damaged")
 
 // check compares the table of an image with its digest, and the chunks with the table.

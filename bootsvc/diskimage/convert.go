@@ -27,12 +27,10 @@ type conversion struct {
 	// scratch makes a file for a qcow2 that is packed, which cannot be read in order.
 	scratch func() (*os.File, error)
 	// took is told before bytes are written to scratch files; its error ends the conversion.
-	took func(n int64) error
-	// progress is told how far it is.
+	took     func(n int64) error
 	progress func(done, total int64)
 }
 
-// convertedImage is what a conversion makes.
 type convertedImage struct {
 	format, compression string
 	table               model.ChunkTable
@@ -71,7 +69,6 @@ func (c *conversion) run(ctx context.Context) (convertedImage, error) {
 	return img, err
 }
 
-// headOf returns the beginning of a file.
 func headOf(r io.ReaderAt, size int64) ([]byte, error) {
 	head := make([]byte, min(size, magicBytes))
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -56,7 +56,6 @@ func (p *Preparing) Error() string {
 	return fmt.Sprintf("the disk image %s: %s of %s", what, sizeText(p.Done), sizeText(p.Total))
 }
 
-// sizeText says how many bytes there are.
 func sizeText[T int64 | uint64 | int](n T) string {
 	switch size := float64(n); {
 	case size >= 1<<40:

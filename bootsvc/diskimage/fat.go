@@ -19,7 +19,6 @@ const (
 	maxFATClusters = 1 << 16  // of a directory or file
 )
 
-// fat is a FAT filesystem that is read.
 type fat struct {
 	r            io.ReaderAt
 	bits         int // 12, 16 or 32

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// Bounds on a fetch.
 const (
 	maxAttempts = 5  // that bring no byte, one after the other
 	maxFetches  = 50 // of all attempts
@@ -49,7 +48,6 @@ func (j *job) fetch(ctx context.Context) (fetched, error) {
 	return fetched{file, f.size}, nil
 }
 
-// fetching is a file on its way.
 type fetching struct {
 	job   *job
 	file  *os.File
@@ -58,7 +56,6 @@ type fetching struct {
 	total int64 // bytes of the whole; 0 = not known
 }
 
-// all fetches until the file is whole.
 func (f *fetching) all(ctx context.Context) error {
 	idle := 0
 	for attempt := 1; ; attempt++ {
@@ -113,7 +110,6 @@ const leastPace = 1 << 20
 
 var errStalled = errors.New("next to nothing came for too long")
 
-// rest fetches from where the file ends.
 func (f *fetching) rest(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -25,7 +25,6 @@ const (
 // recordVersion changes with the format of an image's folder. Images of other versions are prepared again.
 const recordVersion = 1
 
-// record is the content of recordName.
 type record struct {
 	Version int   `json:"version"`
 	Image   Image `json:"image"`

@@ -53,7 +53,6 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// observe notes how long a preparation took.
 func (m metrics) observe(took time.Duration, err error) {
 	result := resultOK
 	if err != nil {

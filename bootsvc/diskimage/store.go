@@ -86,7 +86,6 @@ type Store struct {
 	failed map[string]failure
 }
 
-// kept is an image that is whole.
 type kept struct {
 	image   Image
 	entry   *cachedir.Entry
@@ -234,7 +233,6 @@ func (s *Store) Open(digest string) (Opened, error) {
 	return o, nil
 }
 
-// forget removes an image that is damaged.
 func (s *Store) forget(k *kept) {
 	s.evicted(k.entry)
 	k.entry.Drop()

@@ -73,7 +73,6 @@ type Compiler struct {
 	sources *lru.Cache[[sha256.Size]byte, *preparedSource] // by source
 }
 
-// preparedSource is the outcome of preparing one source.
 type preparedSource struct {
 	doc *document
 	err error

@@ -20,7 +20,6 @@ const maxInline = 16 << 20
 // A field is a value that differs from ticket to ticket.
 type field string
 
-// The fields that documents have.
 const (
 	fieldFlags        field = "flags"
 	fieldBootStateURL field = "bootStateURL"

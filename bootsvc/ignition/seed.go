@@ -240,7 +240,6 @@ func checkSeedSize(files map[string]string) error {
 	return nil
 }
 
-// encodeJSON returns a value of texts as JSON.
 func encodeJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

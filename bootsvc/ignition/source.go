@@ -68,7 +68,6 @@ func sourceError(of, format string, args ...any) *SourceError {
 // spec is one version of the Ignition specification.
 type spec struct {
 	parse func(raw []byte) (report.Report, error)
-	// merge returns parent with child merged over it, as Ignition merges.
 	merge func(parent, child []byte) ([]byte, report.Report, error)
 }
 
@@ -123,7 +122,6 @@ func recoverPanic(err *error) {
 	}
 }
 
-// toIgnition translates and validates a source.
 func toIgnition(source []byte, format string) (s ignitionSource, err error) {
 	defer recoverPanic(&err)
 	if format == formatButane || hasVariant(source) {
@@ -178,7 +176,6 @@ func fromJSON(source []byte) (ignitionSource, error) {
 	return s, nil
 }
 
-// known finds the version of Ignition JSON.
 func known(raw []byte) (ignitionSource, error) {
 	var head struct {
 		Ignition struct {
@@ -323,7 +320,6 @@ func messagesOf(err error) []string {
 	return append(all, text[from:])
 }
 
-// redact makes a library's message fit to be shown.
 func redact(message string, secrets []string) string {
 	return syntax.Printable(withoutValues(message, secrets))
 }

@@ -21,12 +21,10 @@ func isDisk(err error) bool {
 	return ok
 }
 
-// disk is how blobs are written.
 type disk struct {
 	// allocate reserves disk space, so that a full disk is known before a byte is sent.
 	allocate func(f *os.File, size int64) error
-	// flush makes what was written to f durable.
-	flush func(f *os.File) error
+	flush    func(f *os.File) error
 }
 
 // measure returns the size of a blob that a former process completed.
@@ -67,7 +65,6 @@ func markOf(f *os.File) (mark, error) {
 	return mark{s.Ino, s.Size, s.Mtim, s.Ctim}, nil
 }
 
-// create makes the file that a blob is fetched into.
 func (d *disk) create(e *cachedir.Entry, size int64) (*os.File, error) {
 	f, err := os.OpenFile(e.Part(), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -55,7 +55,6 @@ func (f *download) begin(part *os.File) {
 	f.part = part
 }
 
-// advance says that n more bytes have arrived.
 func (f *download) advance(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

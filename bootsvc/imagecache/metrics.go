@@ -97,7 +97,6 @@ func (m metrics) end(size, arrived int64) {
 	m.done.Sub(float64(arrived))
 }
 
-// observe notes how long a fetch took.
 func (m metrics) observe(took time.Duration, err error) {
 	result := resultOK
 	if err != nil {

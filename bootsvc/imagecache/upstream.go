@@ -25,7 +25,6 @@ var (
 	errShort   = errors.New("the registry ended the blob before its size")
 )
 
-// Bounds of one fetch.
 const (
 	maxSetbacks = 4        // times in a row that it was cut off without a new byte
 	maxAttempts = 256      // times in all

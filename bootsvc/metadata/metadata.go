@@ -62,7 +62,6 @@ type Options struct {
 	Clock      func() time.Time      // nil = time.Now
 }
 
-// service answers servers.
 type service struct {
 	machines Machines
 	tokens   tokens
@@ -106,7 +105,6 @@ type answer struct {
 	header      [2]string // a further one: its name and value; "" = none
 }
 
-// The content types.
 const (
 	typeText = "text/plain; charset=utf-8"
 	typeJSON = "application/json"

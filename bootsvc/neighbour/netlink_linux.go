@@ -183,7 +183,6 @@ func (t *Table) took(kind uint16, body []byte, now time.Time) {
 	}
 }
 
-// readAll takes in all entries that there are.
 func (t *Table) readAll() error {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()

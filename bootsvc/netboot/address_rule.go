@@ -101,7 +101,6 @@ type asker struct {
 	known  bool               // there is one
 }
 
-// verdict decides whether a may use o's ticket.
 func (a asker) verdict(o model.TicketHolder, binding AddressRule) Verdict {
 	v := Verdict{By: model.Asker{Client: a.client, MAC: a.mac, Port: a.port, Own: a.known && a.holder.Server == o.Server}}
 	switch {
@@ -128,7 +127,6 @@ func isFresh(o model.TicketHolder) bool {
 	return o.Ticket == nil || o.Ticket.Purpose == model.PurposeDiscovery
 }
 
-// unlikeFirst refuses all clients but the first.
 func unlikeFirst(o model.TicketHolder, client netip.Addr) (model.TicketRefusal, string) {
 	if first := firstClient(o, client); first.IsValid() && first != client {
 		return model.RefusedAddress, toldFirst

@@ -95,7 +95,6 @@ func (s Site) file(c Client, o model.TicketHolder, l *Loaders) Answer {
 	return Answer{Reason: ReasonNotAsked}
 }
 
-// loader returns the boot loader that firmware is told.
 func (s Site) loader(c Client, server model.ServerName, l *Loaders) Answer {
 	name, reason := l.choose(c, server)
 	if c.Kind == KindHTTP {

@@ -24,7 +24,6 @@ type Heard struct {
 	ports     map[string]heard // by MAC address
 }
 
-// heard is something that was heard at a time.
 type heard struct {
 	what string
 	at   time.Time

@@ -52,7 +52,6 @@ type LoaderChoice struct {
 // warnEvery is how often it is logged that there is no loader.
 const warnEvery = time.Minute
 
-// loader is a file as it was when it was read.
 type loader struct {
 	contents []byte
 	size     int64

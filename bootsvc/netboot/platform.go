@@ -20,7 +20,6 @@ const (
 // LoaderKinds are all kinds.
 var LoaderKinds = []LoaderKind{LoaderIPXE, LoaderSNPOnly, LoaderSNP, LoaderShim}
 
-// loaderFile is a boot loader.
 type loaderFile struct {
 	kinds []LoaderKind // that it counts as
 	name  string       // under which it is served
@@ -104,7 +103,6 @@ func uefiLoader(kind LoaderKind, suffix, folder string) loaderFile {
 	return loaderFile{[]LoaderKind{kind}, name, []string{name, folder + "/" + string(kind) + ".efi"}}
 }
 
-// platforms are all platforms, by the architecture of the machines.
 var platforms = []struct {
 	machine string
 	*platform
@@ -133,7 +131,6 @@ func (p *platform) of(kind LoaderKind) []loaderFile {
 	return slices.DeleteFunc(slices.Clone(p.loaders), func(f loaderFile) bool { return !slices.Contains(f.kinds, kind) })
 }
 
-// names writes the boot loaders of a kind for people.
 func (p *platform) names(kind LoaderKind) string {
 	var names []string
 	for _, f := range p.of(kind) {

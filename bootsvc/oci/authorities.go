@@ -29,7 +29,6 @@ func (a *authorities) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTrip(req)
 }
 
-// read reads the file if it changed.
 func (a *authorities) read() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

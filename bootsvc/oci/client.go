@@ -21,7 +21,6 @@ import (
 // userAgent is what registries know Ingot as.
 const userAgent = "ingot"
 
-// dockerHubHost is where Docker Hub's registry is.
 const dockerHubHost = "registry-1.docker.io"
 
 // get asks a registry for something of r's repository (distribution specification v1.1,

@@ -165,7 +165,6 @@ func (f credentialsFile) decode(name string, entry dockerAuth) (auth.Credential,
 	return c, nil
 }
 
-// name is where people look for the credentials.
 func (f credentialsFile) name() string {
 	if f.path == "" && f.helper != nil {
 		return "docker login"

@@ -77,7 +77,6 @@ func (i *Images) explain(ref string, err error) *Error {
 	return e
 }
 
-// explain says what a registry's answer means.
 func (e *statusError) explain() (reason, message string) {
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:

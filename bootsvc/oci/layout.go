@@ -55,7 +55,6 @@ func (l layouts) manifest(r model.ImageReference, at string) (manifest, string, 
 	return m, at, err
 }
 
-// checkVersion refuses layouts of an unknown version.
 func (l layouts) checkVersion(r model.ImageReference) error {
 	raw, err := l.read(r, ocispec.ImageLayoutFile)
 	if err != nil {
@@ -109,7 +108,6 @@ func (l layouts) openAt(r model.ImageReference, layer *model.Layer, offset int64
 	return part, err
 }
 
-// layoutPart is one file of a layout.
 type layoutPart struct {
 	*io.SectionReader
 	file *os.File // that it is in
@@ -205,5 +203,4 @@ func unreadable(r model.ImageReference, err error) error {
 	return &Error{Reason: model.ReasonRegistryUnreachable, Message: syntax.Printable(message), Err: err}
 }
 
-// blobPath is where a layout has a blob.
 func blobPath(sum string) string { return "blobs/" + strings.Replace(sum, ":", "/", 1) }

@@ -93,7 +93,6 @@ func (l *login) do(req *http.Request, r model.ImageReference) (*http.Response, e
 	return nil, &loginError{unauthorized("the registry refuses the credentials that %s has for it", l.credentials.name()), a.registry}
 }
 
-// unauthorized returns an Error for credentials that do not do.
 func unauthorized(format string, args ...any) *Error {
 	return &Error{Reason: model.ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
 }

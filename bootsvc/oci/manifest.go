@@ -80,7 +80,6 @@ func (e *entries) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// descriptor is an entry of a manifest.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -132,7 +131,6 @@ func parseManifest(body []byte, contentType string) (manifest, error) {
 	return m, nil
 }
 
-// index reports whether m lists manifests instead of layers.
 func (m manifest) index() bool {
 	return m.MediaType == mediaOCIIndex || m.MediaType == mediaDockerList
 }
@@ -190,7 +188,6 @@ func plainVariant(architecture, variant string) string {
 	return variant
 }
 
-// architectures lists what an index has, for an error.
 func (m manifest) architectures() string {
 	var have []string
 	for _, d := range m.Manifests {

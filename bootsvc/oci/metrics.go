@@ -8,7 +8,6 @@ import (
 	"ingot/model"
 )
 
-// metrics are what Images counts.
 type metrics struct{ resolves *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -31,7 +30,6 @@ const (
 	resultCanceled = "canceled"
 )
 
-// results are the values of the label result.
 var results = []string{
 	resultOK, resultCanceled, model.ReasonInvalidReference, model.ReasonRegistryNotAllowed, model.ReasonUnauthorized, model.ReasonNotFound,
 	model.ReasonRegistryUnreachable, model.ReasonNoArchitecture, model.ReasonValidationFailed,

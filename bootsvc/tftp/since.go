@@ -6,7 +6,6 @@ import (
 	"ingot/model"
 )
 
-// The bounds of what is remembered.
 const (
 	maxEvents = 4096
 	maxSeen   = 1024
@@ -56,7 +55,6 @@ func (s *sinceTick) sees(client netip.Addr, name string) bool {
 	return true
 }
 
-// hold remembers a file that is in memory.
 func (s *sinceTick) hold(name string, contents []byte) {
 	if s.held == nil {
 		s.held = make(map[string][]byte)

@@ -209,7 +209,6 @@ func (s *Server) stop() {
 	s.stopped = true
 }
 
-// idle reports whether no transfer is under way.
 func (s *Server) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,7 +105,6 @@ func (t *transfer) full() bool {
 	return t.options != nil || t.sent-t.acked >= int64(t.window) || t.last > 0 && t.sent == t.last
 }
 
-// done reports whether the client has the whole file.
 func (t *transfer) done() bool { return t.last > 0 && t.acked == t.last }
 
 // next appends to p the next block that is to be sent, or returns nil when the client

@@ -22,7 +22,6 @@ type root struct {
 	dir          string // with what a package of it has, usr/bin/ingot and usr/bin/metalprobe
 }
 
-// programs are what is taken of a package.
 var programs = []string{"usr/bin/ingot", "usr/bin/metalprobe"}
 
 // entry is a file or a folder of a root.

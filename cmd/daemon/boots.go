@@ -17,7 +17,6 @@ import (
 	"ingot/cmd/daemon/adapter"
 )
 
-// makeBoots makes what prepares boots, and the boot service.
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	images := o.Images()

@@ -19,7 +19,6 @@ func (c *clients) followAddress(client netip.Addr, mac string, e model.CardEvent
 	c.cards.Add(mac, e)
 }
 
-// followTFTP remembers the transfers of a client.
 func (c *clients) followTFTP(client netip.Addr, events []model.CardEvent) {
 	mac := c.addressRulesAtOnce().Card(client)
 	for _, e := range events {
@@ -32,7 +31,6 @@ var reports = map[string]string{
 	"register": "report", "bootstate": "boot state", "wipe": "wipe result", "wipe-progress": "wipe progress",
 }
 
-// followReports remembers what probes report.
 func (c *clients) followReports(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		what, known := reports[path.Base(r.URL.Path)]

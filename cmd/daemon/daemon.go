@@ -209,7 +209,6 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	return d, d.network.makeNetworks(ctx, d.files, d.rescue)
 }
 
-// newDaemon returns a daemon without its parts.
 func newDaemon(c *core) *daemon {
 	seen := &clients{core: c}
 	return &daemon{

@@ -68,7 +68,6 @@ func (f *fleet) Images() []report.ImageRow {
 	})
 }
 
-// imagePart is what of an image a blob is.
 type imagePart struct {
 	image, part string
 	armed       time.Time

@@ -50,7 +50,6 @@ func (l *leader) pushing(ctx context.Context, m model.Mark) (model.Mark, error) 
 	})
 }
 
-// pushed notes that the branch shows what was pushed.
 func (l *leader) pushed(ctx context.Context, m model.Mark) error {
 	if marks := l.registry.Observed().Marks; marks.Base == m && len(marks.Pushing) == 0 {
 		return nil

@@ -157,7 +157,6 @@ func (n *network) sawTFTP(client netip.Addr, name string) {
 	}
 }
 
-// boundServers are the servers that the metadata service serves.
 func (c *clients) boundServers() *metadata.Servers {
 	return &metadata.Servers{
 		Desired: c.desired, Observed: c.registry.Observed, Holder: c.addressRules().At,

@@ -103,7 +103,6 @@ func (l *leader) compared(ctx context.Context) (start, error) {
 	}
 }
 
-// look reads the branch and judges it.
 func (l *leader) look(ctx context.Context) (s start, err error) {
 	snapshot, err := l.readBranch(ctx)
 	if err != nil {
@@ -122,7 +121,6 @@ func (l *leader) look(ctx context.Context) (s start, err error) {
 	return s, nil
 }
 
-// level is how loud a case is logged.
 func (s start) level() slog.Level {
 	if slices.Contains([]truth.Case{truth.NewFleet, truth.UpToDate, truth.HalfPushed, truth.NeverPushed}, s.verdict.Case) {
 		return slog.LevelInfo

@@ -45,7 +45,6 @@ Examples:
   git switch -c approve-releases && ingot approve --branch approve-releases`
 }
 
-// approval is what a commit approves.
 type approval struct {
 	Held    []report.Hold `json:"held"`              // all that waits
 	Message string        `json:"message,omitempty"` // of the commit

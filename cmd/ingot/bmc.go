@@ -136,7 +136,6 @@ func (b *bmcCheckCommand) options(c *console) (bmc.CheckOptions, error) {
 	return o, nil
 }
 
-// hostPort is where the BMC listens.
 func (b *bmcCheckCommand) hostPort() (string, error) {
 	host, port := strings.Trim(b.Address, "[]"), map[string]string{"https": "443", "http": "80"}[b.Scheme]
 	if h, p, err := net.SplitHostPort(b.Address); err == nil {

@@ -183,7 +183,6 @@ func (k claimCommand) check(c *console, file, manifest string) error {
 	return errors.Join(wrong...)
 }
 
-// printNext says what was written and what to do next.
 func (k claimCommand) printNext(c *console, within, name string) {
 	git := "git"
 	if wd, err := os.Getwd(); err != nil || wd != k.Repository {

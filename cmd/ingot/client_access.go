@@ -24,7 +24,6 @@ const (
 	passwordVariable = "INGOT_PASSWORD_FILE"
 )
 
-// daemonSource says which daemon is asked.
 type daemonSource struct {
 	Address string      `placeholder:"URL" xor:"source" help:"The admin listener of the daemon ($$INGOT_ADDRESS). Default: http://127.0.0.1:8080."`
 	Daemon  daemonFlags `embed:""`

@@ -21,7 +21,6 @@ type clone struct {
 	remote string // its name, origin
 }
 
-// openClone finds the repository that dir is in.
 func openClone(ctx context.Context, c *console, dir, remote string) (*clone, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, errors.New("the program git is needed for this, and is not in PATH: install it")
@@ -67,7 +66,6 @@ func (g *clone) has(ctx context.Context, revision string) bool {
 	return err == nil
 }
 
-// localBranch is a branch as the clone has it.
 type localBranch struct {
 	ref, commit string
 	written     time.Time

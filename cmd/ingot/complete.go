@@ -110,7 +110,6 @@ func childOf(at *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// commandNames are the commands below a node.
 func commandNames(at *kong.Node) []string {
 	var all []string
 	for _, child := range at.Children {

@@ -29,7 +29,6 @@ type console struct {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// sizeOf returns what tells the size of a terminal.
 func sizeOf(f *os.File) func() (width, height int) {
 	return func() (width, height int) {
 		width, height, _ = term.GetSize(int(f.Fd()))
@@ -57,7 +56,6 @@ func (c *console) size() (width, height int) {
 	return width, height
 }
 
-// lookup returns the value of an environment variable.
 func (c *console) lookup(name string) string {
 	for _, entry := range slices.Backward(c.env) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -69,7 +67,6 @@ func (c *console) lookup(name string) string {
 
 func (c *console) json() bool { return c.format == "json" }
 
-// printJSON prints v as an indented JSON document.
 func (c *console) printJSON(v any) error {
 	enc := json.NewEncoder(c.out)
 	enc.SetEscapeHTML(false)
@@ -106,7 +103,6 @@ func (c *console) paint(text string, in colour) string {
 	return "\x1b[" + string(in) + "m" + text + "\x1b[0m"
 }
 
-// cell is one field of a table.
 type cell struct {
 	text string
 	in   colour

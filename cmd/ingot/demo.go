@@ -165,7 +165,6 @@ func (s *demoShow) interrupted(err error) error {
 
 func (s *demoShow) say(format string, args ...any) { fmt.Fprintf(s.progress, format, args...) }
 
-// invitation returns how to claim a server by a commit.
 func (s *demoShow) invitation() string {
 	clone := s.world.dir + "/fleet"
 	return fmt.Sprintf(`
@@ -217,7 +216,6 @@ func (s *demoShow) await(ctx context.Context, what string, done func(*report.Doc
 	}
 }
 
-// note shows the transitions since the documents before.
 func (s *demoShow) note(now *report.Documents) {
 	if s.seen == nil {
 		s.seen = report.NewDocuments(nil, nil)

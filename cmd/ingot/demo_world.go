@@ -151,7 +151,6 @@ func (w *demoWorld) seed() error {
 	return err
 }
 
-// quickstart returns the files of the repository to start from.
 func quickstart() (map[string]string, error) {
 	root, err := fs.Sub(examples.Quickstart, "quickstart")
 	if err != nil {
@@ -194,7 +193,6 @@ func (w *demoWorld) claim() error {
 	return err
 }
 
-// release commits the removal of the claim.
 func (w *demoWorld) release() error {
 	_, err := w.repository.Remove("release the server", claimPath)
 	return err

@@ -64,7 +64,6 @@ func (e explainCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-// explainKinds are the kinds that can be explained.
 var explainKinds = []string{"bmc", "boot-configuration", "claim", "endpoint", "server"}
 
 // explanation is an object with the objects that it depends on.

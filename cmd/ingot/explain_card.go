@@ -9,7 +9,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// resultColours are the colours of the results of requests.
 var resultColours = map[model.CardResult]colour{
 	model.CardServed: green, model.CardRefused: red, model.CardFailed: red, model.CardLimited: yellow, model.CardUnanswered: yellow,
 }

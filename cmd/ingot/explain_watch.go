@@ -47,7 +47,6 @@ func (e explainCommand) watch(ctx context.Context, c *console) error {
 // showExplanation shows an explanation, and why there is no newer one, if there is none.
 type showExplanation func(now explanation, err error, at time.Time)
 
-// screens draws each explanation over the one before.
 func (e explainCommand) screens(c *console) showExplanation {
 	return func(now explanation, err error, at time.Time) {
 		c.redraw(func(on *console) {

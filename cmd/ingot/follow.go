@@ -20,20 +20,17 @@ type change struct {
 
 type changeKind int
 
-// The kinds of changes.
 const (
 	documentsChanged changeKind = iota
 	connectionLost              // the connection is lost, and a new one is tried repeatedly
 	daemonRestarted             // the daemon is another process
 )
 
-// Messages of --watch.
 var (
 	errLost      = errors.New("the connection to the daemon was lost: connecting again")
 	errRestarted = errors.New("the daemon was restarted")
 )
 
-// Limits of following.
 const (
 	followSilence = 45 * time.Second // a daemon sends something every 15 s
 	followRetry   = time.Second      // between two attempts to connect

@@ -73,7 +73,6 @@ func (p imagePullCommand) Run(ctx context.Context, c *console) error {
 
 func isLayout(ref string) bool { return strings.HasPrefix(ref, "oci:") }
 
-// imageCopy is what was copied.
 type imageCopy struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -184,7 +183,6 @@ func (m imageMakeCommand) target() (model.ImageReference, error) {
 	return ref, nil
 }
 
-// sizeText says how many bytes there are.
 func sizeText(n int64) string {
 	switch {
 	case n >= 1<<30:

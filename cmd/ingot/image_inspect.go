@@ -40,7 +40,6 @@ Examples:
 // inspectedArchitectures are those that servers have.
 var inspectedArchitectures = []string{"amd64", "arm64"}
 
-// inspection is what is known of an image.
 type inspection struct {
 	Image         string         `json:"image"`
 	Architectures []inspectedFor `json:"architectures"`
@@ -202,7 +201,6 @@ func (i inspection) bootable(wanted []string) bool {
 	return len(wanted) > 0 || can["amd64"] || can["arm64"]
 }
 
-// printInspection prints a row for each architecture.
 func (c *console) printInspection(i inspection) {
 	var rows [][]cell
 	for _, a := range i.Architectures {

@@ -31,7 +31,6 @@ func newCopyProgress(c *console) *copyProgress {
 	return p
 }
 
-// began notes that a blob is copied.
 func (p *copyProgress) began(d ocispec.Descriptor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +38,6 @@ func (p *copyProgress) began(d ocispec.Descriptor) {
 	p.total += d.Size
 }
 
-// layerName is what people call a media type.
 func layerName(mediaType string) string {
 	if at := strings.LastIndex(mediaType, "image."); at >= 0 {
 		mediaType = mediaType[at+len("image."):]

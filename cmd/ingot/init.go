@@ -182,7 +182,6 @@ func (n newRepository) configuration() (string, error) {
 	return strings.Replace(content, templateURL, strings.TrimSpace(string(quoted)), 1), err
 }
 
-// writeNew writes files, none of which may be there.
 func writeNew(files map[string]string) error {
 	paths := slices.Sorted(maps.Keys(files))
 	var there []string

@@ -73,7 +73,6 @@ func (p planCommand) Run(ctx context.Context, c *console) error {
 
 func (planCommand) formats() []string { return []string{"text", "json", "markdown"} }
 
-// planning is what a plan is made from.
 type planning struct {
 	clone    *gitsource.Clone
 	fleet    *preview.Fleet
@@ -231,7 +230,6 @@ func (p planCommand) uncommitted(ctx context.Context, c *console, folder string)
 	return []string{fmt.Sprintf("changes of %s are not committed, and so no part of the plan", text.Plural(n, "manifest"))}
 }
 
-// configured fetches all from where the configuration says.
 func (p planCommand) configured(ctx context.Context, c *console) (*planning, error) {
 	opts, err := config.Load(p.Config, c.env)
 	if err != nil {
@@ -264,7 +262,6 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 	return in, p.resolve(in)
 }
 
-// read takes in the status branch.
 func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
 	in.files = snapshot.Files
 	if in.fleet, err = preview.ReadFleet(snapshot.Files); err != nil {

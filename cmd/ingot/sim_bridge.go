@@ -78,7 +78,6 @@ func (b *bridge) commands() [][]string {
 	return append(all, []string{"link", "set", b.name, "up"})
 }
 
-// make makes the bridge, or leaves nothing of it behind.
 func (b *bridge) make(ctx context.Context) error {
 	for _, args := range b.commands() {
 		if err := ip(ctx, args...); err != nil {

@@ -25,7 +25,6 @@ type statusCommand struct {
 	Name     string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
 }
 
-// formats are those that results are printed in.
 func (statusCommand) formats() []string {
 	return []string{"text", "wide", "json", "yaml", "name"}
 }
@@ -95,7 +94,6 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 
 func (s statusCommand) whole() bool { return s.Kind == "" && s.Selector == "" }
 
-// folders are those of the kind that is asked for.
 func (s statusCommand) folders() []report.Folder {
 	switch s.Kind {
 	case "claim":
@@ -158,7 +156,6 @@ func (s statusCommand) selected() string {
 	return " with labels " + s.Selector
 }
 
-// names reports whether the object called name is asked for.
 func (s statusCommand) names(name string) bool {
 	_, short, namespaced := strings.Cut(name, "/")
 	return s.Name == "" || s.Name == name || namespaced && s.Name == short

@@ -100,7 +100,6 @@ var stateColours = map[string]colour{
 
 func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }
 
-// wide reports whether tables have more columns.
 func (c *console) wide() bool { return c.format == "wide" }
 
 func printProblems(c *console, f *report.Fleet) {

@@ -76,7 +76,6 @@ func (v *statusView) view(ctx context.Context, show func(err error, at time.Time
 	}
 }
 
-// yamlDocument writes v as one of several YAML documents.
 func yamlDocument(v any) ([]byte, error) {
 	data, err := yaml.Marshal(v)
 	return append([]byte("---\n"), bytes.TrimRight(data, "\n")...), err
@@ -85,7 +84,6 @@ func yamlDocument(v any) ([]byte, error) {
 // show shows documents, and why there are no newer ones.
 type show func(now *report.Documents, err error, at time.Time)
 
-// screens draws each status over the one before.
 func (s statusCommand) screens(c *console) show {
 	return func(now *report.Documents, err error, at time.Time) {
 		c.redraw(func(on *console) {

@@ -29,17 +29,15 @@ const maxWait = time.Minute
 // agent does what the options ask for.
 type agent struct {
 	options
-	host   *inventory.Host
-	wiper  wipe.Wiper
-	choose func() []wipe.Choice
-	// installer installs, and posts its progress by what it is handed.
+	host      *inventory.Host
+	wiper     wipe.Wiper
+	choose    func() []wipe.Choice
 	installer func(install.Post) install.Installer
 	firmware  func() (efi.Variables, error)
 	post      func(ctx context.Context, address string, body any) error
 	log       *slog.Logger
 }
 
-// newAgent returns the agent of the machine this runs on.
 func newAgent(o options, log *slog.Logger) *agent {
 	host := inventory.Local(log)
 	return &agent{
@@ -83,7 +81,6 @@ func (a *agent) reportUp(ctx context.Context) error {
 	return nil
 }
 
-// print writes the inventory for a person.
 func (a *agent) print(ctx context.Context, w io.Writer) error {
 	data := a.host.Read(time.Now())
 	a.refresh(ctx, &data)
@@ -228,7 +225,6 @@ func (a *agent) cleanFirmware() {
 	a.log.Info("boot entries of former installs were removed", "entries", removed)
 }
 
-// wipeDisks wipes the disks and posts the progress.
 func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
 	address, err := progressURL(a.reportURL)
 	if err != nil {

@@ -197,7 +197,6 @@ func (p *Poster) givesUp(err error) bool {
 	return true
 }
 
-// note draws the conclusions from an attempt.
 func (p *Poster) note(v Verdict, err error, now time.Time) {
 	if err == nil {
 		p.posts.WithLabelValues(string(outcomePosted)).Inc()
@@ -269,7 +268,6 @@ func cause(err error) error {
 	return err
 }
 
-// readToken reads the token, which is one line.
 func readToken(file string) (model.Sensitive, error) {
 	content, err := readSmall(file)
 	token := strings.TrimSpace(string(content))

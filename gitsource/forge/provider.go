@@ -155,7 +155,6 @@ func (p Project) Page(branch string) string {
 	return p.pages + providers[p.Provider].pages + branch
 }
 
-// request is what posts a status, without the token.
 func (p Project) request(s status) (address string, content []byte, err error) {
 	forge := providers[p.Provider]
 	content, err = json.Marshal(forge.body(s))

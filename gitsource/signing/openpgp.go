@@ -148,7 +148,6 @@ func (k *Keys) verifyOpenPGP(payload []byte, signature string, now time.Time) (S
 	return Signer{}, fmt.Errorf("claims to be signed with %s, but the signature is not of this content: %w", key, err)
 }
 
-// readSignature reads the one signature of an armored block.
 func readSignature(armored string) ([]byte, *packet.Signature, error) {
 	block, err := armor.Decode(strings.NewReader(armored))
 	if err != nil {

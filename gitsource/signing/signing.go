@@ -25,7 +25,6 @@ func (s Signer) String() string {
 	return s.Name + " (" + s.Key + ")"
 }
 
-// How signatures begin.
 const (
 	beginOpenPGP = armorBegin + "SIGNATURE-----"
 	beginMessage = armorBegin + "MESSAGE-----" // gpg's older way to say the same

@@ -211,7 +211,6 @@ func (k *Keys) verifySSH(payload []byte, signature string, now time.Time) (Signe
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// parsePrivateSSH returns what signs with an SSH private key.
 func parsePrivateSSH(content []byte) (func([]byte) (string, error), error) {
 	signer, err := ssh.ParsePrivateKey(content)
 	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {

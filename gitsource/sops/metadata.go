@@ -47,7 +47,6 @@ type metadata struct {
 	encrypted, unencrypted *regexp.Regexp
 }
 
-// wrong is a fault of the field sops.
 func wrong(format string, args ...any) *model.OpenError {
 	return &model.OpenError{Message: fmt.Sprintf(format, args...)}
 }

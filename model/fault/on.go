@@ -10,7 +10,6 @@ import (
 	"syscall"
 )
 
-// The variables that a test sets.
 const (
 	// logVariable names a file to which each point is appended, one line each.
 	logVariable = "INGOT_FAULT_LOG"

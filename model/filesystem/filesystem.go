@@ -25,7 +25,6 @@ func ext(v view) (ID, bool) {
 	return id, true
 }
 
-// xfs knows XFS by its first superblock.
 func xfs(v view) (ID, bool) {
 	h := v.at(0, 512)
 	if h == nil || string(h[:4]) != "XFSB" {
@@ -34,7 +33,6 @@ func xfs(v view) (ID, bool) {
 	return ID{Type: "xfs", Label: text(h[108:120]), UUID: uuid(h[32:48])}, true
 }
 
-// btrfs knows Btrfs by its first superblock.
 func btrfs(v view) (ID, bool) {
 	h := v.at(64<<10, 4096)
 	if h == nil || string(h[64:72]) != "_BHRfS_M" {

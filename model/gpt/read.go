@@ -101,7 +101,6 @@ func readFull(r io.ReaderAt, p []byte, at int64) error {
 	return err
 }
 
-// header is what counts of a table's header.
 type header struct {
 	disk                    string
 	firstUsable, lastUsable uint64

@@ -53,7 +53,6 @@ func (in *Input) follow(d *model.Desired) *future {
 	return follow(in.Fleet.input(in.Fleet.withKnown(d, in.Base), in.Policy, in.Now))
 }
 
-// comparison is one under way.
 type comparison struct {
 	Input
 	before, after *future

@@ -136,7 +136,6 @@ func (b *bounds) note(kept, all int, of string) {
 	}
 }
 
-// shownList bounds a list of a server's parts.
 func shownList[T any](b *bounds, all []T, of string) []T {
 	r := room{maxShownList}
 	out := kept(all, r.fits)
@@ -196,7 +195,6 @@ func decide(v reflect.Value) {
 
 var changes sync.Map // reflect.Type → []func(reflect.Value)
 
-// changesOf are what Decided changes in a struct.
 func changesOf(t reflect.Type) (all []func(reflect.Value)) {
 	if known, ok := changes.Load(t); ok {
 		return known.([]func(reflect.Value))

@@ -55,7 +55,6 @@ func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
 	return b, problems
 }
 
-// take takes over the record of a document.
 func (b *BranchRecords) take(path string, decided any) error {
 	switch rec := decided.(type) {
 	case *model.ServerRecord:

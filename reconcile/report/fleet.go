@@ -126,7 +126,6 @@ func (v *view) fleetDocument(r *model.Report) *Fleet {
 	return doc
 }
 
-// counts counts servers and claims by state.
 func (v *view) counts() Counts {
 	c := Counts{make(map[model.ServerState]int), make(map[string]int)}
 	for _, s := range v.Servers {

@@ -107,7 +107,6 @@ func guardHold(h *model.GuardHold) Hold {
 	return hold
 }
 
-// guardText says why the guard holds a list.
 func guardText(g *model.GuardHold) string {
 	if g.Gap {
 		return fmt.Sprintf("%s of revision %s wait for an approval: no Ingot had run for long, so later decisions may be lost, and these servers run",

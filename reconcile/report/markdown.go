@@ -93,7 +93,6 @@ func pathRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' || r == '/'
 }
 
-// tableRow is a line of a Markdown table.
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 // tableHead is the first two lines of a Markdown table.

@@ -14,7 +14,6 @@ import (
 	"ingot/reconcile/plan/install"
 )
 
-// news is what became of one object.
 type news struct {
 	name string
 	outcome
@@ -43,7 +42,6 @@ const (
 // details is the outcome of what changed in nothing that has a name.
 var details = outcome{weighsDetail, "details"}
 
-// stageOutcomes are the stages of a boot as what happened.
 var stageOutcomes = map[model.BootStage]string{
 	model.StageArmed: "boot ticket armed", model.StageDHCP: "asked DHCP what to boot", model.StageTFTP: "boot loader served by TFTP",
 	model.StageHTTPBoot: "boot loader served by HTTP", model.StageScript: "iPXE script served", model.StageKernel: "kernel served",
@@ -193,7 +191,6 @@ func inventoryOf(s ServerStatus) ServerStatus {
 	return s
 }
 
-// endpointOutcome says what became of a device.
 func endpointOutcome(old, now *Document) outcome {
 	before, _ := old.Spec.(EndpointSpec)
 	after, _ := now.Spec.(EndpointSpec)

@@ -23,7 +23,6 @@ type Projector struct {
 	shown []*Document                // of the report that is being made
 }
 
-// projected is a document and all that it was made from.
 type projected struct {
 	path string
 	from any
@@ -202,9 +201,8 @@ type claimInputs struct {
 // servedInputs is all that the document of a claim with a server is made from.
 type servedInputs struct {
 	claimInputs
-	server *model.ServerRecord
-	booted *model.BootState
-	// What else its server says of it.
+	server                                             *model.ServerRecord
+	booted                                             *model.BootState
 	pending, unconfirmed, exposed, approval, cloudInit proposal.Why
 	lists                                              lists
 	ran                                                bool

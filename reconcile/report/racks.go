@@ -29,7 +29,6 @@ type tile struct {
 	at    place
 }
 
-// tilesOf are the servers with a place, by name.
 func tilesOf(servers []*Document) (tiles []tile) {
 	for _, d := range servers {
 		if at := d.place(); at.rack != "" {
@@ -56,7 +55,6 @@ type picture struct {
 	racks    []rack
 }
 
-// rack is one rack with its servers, by name.
 type rack struct {
 	name  string
 	tiles []tile

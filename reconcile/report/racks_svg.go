@@ -90,7 +90,6 @@ func (p picture) svg() string {
 // minPictureWidth has room for the legend.
 const minPictureWidth = 800
 
-// legend explains the letters and colours.
 func (p picture) legend(b *strings.Builder) {
 	x := pictureEdge
 	for _, st := range model.ServerStates {

@@ -59,7 +59,6 @@ func FolderOf(noun string) Folder {
 	return ""
 }
 
-// folders are those of the kinds.
 var folders = map[string]Folder{
 	string(model.KindServer): Servers, string(model.KindServerClaim): Claims, string(model.KindServerBootConfiguration): BootConfigurations,
 	string(model.KindBMC): BMCs, string(model.KindEndpoint): Endpoints, string(model.KindServerMaintenance): Maintenances,

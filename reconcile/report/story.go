@@ -24,7 +24,6 @@ type Story struct {
 	files   map[string]*model.Document
 }
 
-// shownServer is what a report said of a server.
 type shownServer struct {
 	state model.ServerState
 	claim model.ClaimName
@@ -139,7 +138,6 @@ func failureText(reason string) string {
 	return " (" + reason + ")"
 }
 
-// cut bounds a text, in letters.
 func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

@@ -46,7 +46,6 @@ func (v *view) problems() []model.Problem {
 	return all
 }
 
-// serverView is one server with what was read of it.
 type serverView struct {
 	*plan.Server
 	in *world.Input

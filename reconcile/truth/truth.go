@@ -99,7 +99,6 @@ func Compare(s Store, h Head, takeOver bool) Verdict {
 	return own(s, h, empty)
 }
 
-// own judges a head that this deployment wrote.
 func own(s Store, h Head, empty bool) Verdict {
 	switch {
 	case empty: // only the deployment's name is left

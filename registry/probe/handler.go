@@ -63,7 +63,6 @@ func (o Options) withDefaults() Options {
 // refused.
 func Handler(o Options) http.Handler { return newEndpoint(o).handler() }
 
-// endpoint answers probes.
 type endpoint struct {
 	Options
 	metrics *metrics

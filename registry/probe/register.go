@@ -9,7 +9,6 @@ import (
 	"ingot/model"
 )
 
-// Bounds of what a report may hold.
 const (
 	maxListEntries = 4096
 	// maxEntries is how many entries all lists of a report may have together: a list within a

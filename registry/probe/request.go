@@ -52,7 +52,6 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, refused.text, refused.code)
 }
 
-// request is one request and what its handler needs.
 type request struct {
 	*http.Request
 	writer   http.ResponseWriter

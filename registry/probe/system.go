@@ -5,7 +5,6 @@ import (
 	"net/http"
 )
 
-// system shows what a probe reported.
 func (e *endpoint) system(q *request) (answer, error) {
 	rep, err := q.identify(q.PathValue("uuid"))
 	if err != nil {

@@ -36,7 +36,6 @@ func (e *endpoint) wipe(q *request) (answer, error) {
 	})
 }
 
-// wipeProgress takes how far a wipe is.
 func (e *endpoint) wipeProgress(q *request) (answer, error) {
 	var body model.ProbeWipeProgress
 	rep, err := q.read(&body)

@@ -297,7 +297,6 @@ func (l driverLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.DebugContext(ctx, "go-redis", "says", fmt.Sprintf(format, args...))
 }
 
-// ownerName makes a name that no other process has.
 func ownerName(name string) string {
 	return name + "/" + strings.ToLower(rand.Text()[:10])
 }

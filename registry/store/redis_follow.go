@@ -65,7 +65,6 @@ func (s *Redis) notice(entry redis.XMessage, changed map[Key]bool) bool {
 	return true
 }
 
-// fetch reads the present values of what changed.
 func (s *Redis) fetch(ctx context.Context, changed map[Key]bool) (Batch, error) {
 	if len(changed) == 0 {
 		return nil, nil

@@ -22,7 +22,6 @@ const redisForms = "redis://[user:password@]host:port[/db], rediss://…, unix:/
 // readTimeout bounds reading or writing everything.
 const readTimeout = 30 * time.Second
 
-// redisScheme is what the scheme of a URL says.
 type redisScheme struct{ tls, unix, sentinel, cluster bool }
 
 var redisSchemes = map[string]redisScheme{

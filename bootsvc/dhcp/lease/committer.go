@@ -14,7 +14,6 @@ import (
 	"ingot/model"
 )
 
-// Bounds of the committer.
 const (
 	maxGroup    = 1024            // leases that are stored in one call
 	maxWaiting  = 4096            // leases that wait to be stored
@@ -209,7 +208,6 @@ func (c *Committer) replenish() {
 	c.log.Warn("the store lost the leases: they are stored again", "leases", len(all))
 }
 
-// prolong prolongs in memory what its holder has already.
 func (c *Committer) prolong(l model.Lease) bool {
 	if !c.table.extend(l) {
 		return false
@@ -333,7 +331,6 @@ func (c *Committer) failed(g group, err error) []answer {
 	return answers
 }
 
-// clearStoring forgets what was being stored.
 func (c *Committer) clearStoring() {
 	clear(c.storing)
 	c.storing = c.storing[:0]

@@ -147,7 +147,6 @@ func (d declines) allow(q Query) bool {
 	return c.count <= maxDeclines
 }
 
-// forget drops the counts that are over.
 func (d declines) forget(now time.Time) {
 	for who, c := range d {
 		if now.Sub(c.since) >= setAside {

@@ -6,7 +6,6 @@ import (
 	"ingot/model"
 )
 
-// group is what is stored in one call.
 type group struct {
 	leases []model.Lease
 	owed   []model.Lease // of them those that were owed

@@ -53,7 +53,6 @@ func (d devices) siblings(e *entry) []*entry {
 	return others
 }
 
-// slot is what at most one device has.
 type slot struct {
 	address netip.Addr
 	bits    int
@@ -180,7 +179,6 @@ func (x *index) takeGone() []model.Lease {
 	return some
 }
 
-// storable returns an error if a lease must not be stored.
 func (x *index) storable(l model.Lease) error {
 	e := x.bySlot[slot{l.Address, l.Bits}]
 	switch {

@@ -54,7 +54,6 @@ func newCommitMetrics(reg prometheus.Registerer) commitMetrics {
 	return m
 }
 
-// observe counts one call of the store.
 func (m commitMetrics) observe(leases int, took time.Duration, err error) {
 	m.duration.Observe(took.Seconds())
 	if err != nil {

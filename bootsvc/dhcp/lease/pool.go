@@ -218,7 +218,6 @@ func (p *pool) longestEnded(keep func(mac string) bool, now time.Time) (*entry, 
 	return nil, false
 }
 
-// ending orders leases by when they end.
 type ending []*entry
 
 func (h ending) Len() int { return len(h) }

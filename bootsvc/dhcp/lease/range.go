@@ -100,7 +100,6 @@ func Without(ranges, excluded []Range) (left []Range) {
 	return left
 }
 
-// number is an address as a number, to count in.
 type number struct{ hi, lo uint64 }
 
 func numberOf(a netip.Addr) number {

@@ -68,7 +68,6 @@ const (
 	kinds
 )
 
-// kindOf returns the kind of an address or prefix.
 func kindOf(a netip.Addr, bits int) kind {
 	switch {
 	case bits > 0:

@@ -34,7 +34,6 @@ func Read() (map[string]Link, error) {
 	return all, nil
 }
 
-// readAddresses returns the addresses by the index of their interface.
 func readAddresses() (map[int][]netip.Prefix, error) {
 	answer, err := syscall.NetlinkRIB(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
 	if err != nil {

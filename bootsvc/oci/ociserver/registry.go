@@ -264,7 +264,6 @@ func digestOf(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// cutLast divides a path before its last element.
 func cutLast(path string) (before, last string, found bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {

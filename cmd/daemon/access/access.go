@@ -136,7 +136,6 @@ var allRefusals = []refusal{
 	refusedHost, refusedNobody, refusedPassword, refusedBusy, refusedHeader, refusedAmbiguous,
 }
 
-// verdict is what becomes of a request.
 type verdict struct {
 	refusal refusal // "" = it is answered
 	code    int
@@ -206,7 +205,6 @@ func (a *Access) proxied(r *http.Request) verdict {
 	return verdict{}
 }
 
-// verdictOf says what an answer to a password means.
 func verdictOf(answer answer) verdict {
 	switch answer {
 	case answerRight:
@@ -232,7 +230,6 @@ func (a *Access) refuse(w http.ResponseWriter, v verdict) {
 	_, _ = w.Write([]byte(v.text + "\n")) // the client may be gone
 }
 
-// clientOf is the address that a request came from.
 func clientOf(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

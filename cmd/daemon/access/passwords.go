@@ -23,7 +23,6 @@ const (
 	maxPassword = 1024
 )
 
-// answer is the result of a check.
 type answer int
 
 const (
@@ -35,7 +34,6 @@ const (
 // proof tells a user, a password and a hash from any others, and does not tell them.
 type proof [sha256.Size]byte
 
-// passwords checks the passwords of users.
 type passwords struct {
 	file   *reread[*users]
 	clock  func() time.Time

@@ -108,7 +108,6 @@ func (b *Boots) prefetch(ctx context.Context, t *model.Ticket) error {
 	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
 }
 
-// render makes the Ignition that a ticket hands out.
 func (b *Boots) render(t *model.Ticket, boot *proposal.Boot) (model.Sensitive, error) {
 	if t.Purpose == model.PurposeClaim {
 		return b.Ignition.ForClaim(b.claimBoot(t, boot))

@@ -172,7 +172,6 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, x *Index, f repor
 // maxQuery is how long a query may be, in bytes.
 const maxQuery = 4 << 10
 
-// selection reads the parameters of a list.
 func selection(query string) (selects func(*report.Document) bool, err error) {
 	if len(query) > maxQuery {
 		return nil, fmt.Errorf("the query has %d bytes: at most %d are read", len(query), maxQuery)

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// Limits of events.
 const (
 	maxViewers = 1000
 	// eventPause is how long changes are gathered before they are sent. All viewers share the
@@ -29,7 +28,6 @@ const (
 	viewersRetry = 30 * time.Second
 )
 
-// The kinds of events.
 const (
 	eventHello  = "hello"  // the stream begins here
 	eventChange = "change" // the changes since the event before
@@ -152,7 +150,6 @@ func (e *events) write(from, to uint64) []byte {
 	return fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", strings.Trim(e.index.tag(to), `"`), kind, data)
 }
 
-// viewer is a client that gets events.
 type viewer struct {
 	*events
 	w  http.ResponseWriter

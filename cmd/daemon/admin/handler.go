@@ -131,7 +131,6 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, body any) {
 	}
 }
 
-// tagOf is the ETag of a content.
 func tagOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return `"` + hex.EncodeToString(sum[:16]) + `"`

@@ -26,7 +26,6 @@ type Remark string
 
 func (r Remark) Error() string { return string(r) }
 
-// readiness is the answer of /readyz.
 type readiness struct {
 	Ready  bool          `json:"ready"`
 	Checks []checkResult `json:"checks"`

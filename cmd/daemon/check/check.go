@@ -33,7 +33,6 @@ func ok(check, message string) Result         { return Result{check, OK, message
 func wrong(check, message, fix string) Result { return Result{check, Wrong, message, fix} }
 func skipped(check, message string) Result    { return Result{check, Skipped, message, ""} }
 
-// wait is how long is waited for what is on the network.
 const wait = 10 * time.Second
 
 type check func(context.Context, *config.Options) []Result

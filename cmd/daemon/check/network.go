@@ -24,7 +24,6 @@ import (
 	"ingot/cmd/daemon/listen"
 )
 
-// listeners checks whether each listener can be opened.
 func listeners(ctx context.Context, o *config.Options) []Result {
 	var results []Result
 	for _, s := range o.Listeners() {
@@ -51,7 +50,6 @@ func tryListen(ctx context.Context, key, address string) error {
 	return err
 }
 
-// listenResult judges an attempt to listen.
 func listenResult(key, address string, err error) Result {
 	switch {
 	case err == nil:
@@ -189,7 +187,6 @@ func dhcpServers(ctx context.Context, o *config.Options) []Result {
 	return results
 }
 
-// dhcpResult judges which DHCP server answered on a network.
 func dhcpResult(n dhcp.Network, server netip.Addr, err error, own []netip.Addr) Result {
 	check := "dhcp " + n.Name + " other servers"
 	switch {

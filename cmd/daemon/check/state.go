@@ -32,7 +32,6 @@ func store(ctx context.Context, o *config.Options) []Result {
 	return []Result{judged("redis.url", err, "Redis can be used", "start Redis, or correct redis.url")}
 }
 
-// embedded checks the file of the embedded store.
 func embedded(dir string) Result {
 	name := filepath.Join(dir, "ingot.db")
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -51,7 +50,6 @@ func embedded(dir string) Result {
 		"see docs/operating.md; a damaged file is moved aside at the next start, and counts as a lost store")
 }
 
-// sealKey checks the key that credentials are sealed with.
 func sealKey(_ context.Context, o *config.Options) []Result {
 	name, own := o.SealKey()
 	if own {
@@ -123,7 +121,6 @@ func spaceOf(check, dir string, least uint64) Result {
 	return spaceResult(check, dir, s.Bavail*uint64(s.Bsize), least)
 }
 
-// spaceResult judges how much is free.
 func spaceResult(check, dir string, free, least uint64) Result {
 	const mib = 1 << 20
 	message := fmt.Sprintf("%d MiB are free at %s", free/mib, dir)

@@ -17,7 +17,6 @@ import (
 // variablePrefix begins the name of every environment variable that is a setting.
 const variablePrefix = "INGOT_"
 
-// setting is one key of the configuration.
 type setting struct {
 	path     string // git.auth.usernameFile
 	variable string // INGOT_GIT_AUTH_USERNAME_FILE
@@ -45,7 +44,6 @@ func appendSettings(all []setting, prefix string, v reflect.Value) []setting {
 	return all
 }
 
-// variableOf returns the environment variable of the key at path.
 func variableOf(path string) string {
 	var b strings.Builder
 	b.WriteString(variablePrefix)

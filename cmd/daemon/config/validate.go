@@ -17,7 +17,6 @@ import (
 // checks collects what is wrong with settings.
 type checks []model.Problem
 
-// wrong notes a problem of the key at path.
 func (c *checks) wrong(path, format string, args ...any) {
 	*c = append(*c, model.Problem{Severity: model.SeverityError, Field: path, Message: fmt.Sprintf(format, args...)})
 }

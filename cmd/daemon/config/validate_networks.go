@@ -29,7 +29,6 @@ func (c *checks) listeners(o *Options) {
 	}
 }
 
-// networks checks what DHCP and TFTP are to serve.
 func (c *checks) networks(o *Options) {
 	for _, p := range dhcp.Check(o.DHCP) {
 		c.wrong("dhcp"+p.Path, "%s", p.Message)

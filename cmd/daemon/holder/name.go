@@ -21,7 +21,6 @@ const (
 	nameTimeout = 2 * time.Second
 )
 
-// errNoNames is a system without abstract sockets.
 var errNoNames = errors.New("this system has no abstract sockets")
 
 // HoldName holds the name of the process until it ends or closes it.

@@ -16,14 +16,12 @@ import (
 	"ingot/model/text"
 )
 
-// Limits of a folder.
 const (
 	maxFiles = 20_000
 	maxValue = 1 << 20  // bytes of one file
 	maxTotal = 16 << 20 // bytes of all files
 )
 
-// contents is what was read of a folder.
 type contents struct {
 	values map[model.Identity]map[string]model.Sensitive
 	// places are where objects stand, as people find them; several if in both layouts.

@@ -106,12 +106,11 @@ func group(o Object) string {
 
 // converter is one conversion under way.
 type converter struct {
-	opts    Options
-	result  *Result
-	servers map[string]Object // by name
-	claims  map[string]Object // by namespace/name
-	secrets map[string]Object // by kind and name
-	// serverOf is the server of each claim that has one.
+	opts     Options
+	result   *Result
+	servers  map[string]Object // by name
+	claims   map[string]Object // by namespace/name
+	secrets  map[string]Object // by kind and name
 	serverOf map[string]string
 	// maintained are the servers that are out of service, with why.
 	maintained map[string]string

@@ -40,7 +40,6 @@ const (
 	markerAt = lastWritten / 2
 )
 
-// lookAt reads what a disk holds.
 func lookAt(r io.ReaderAt, size int64) content {
 	var c content
 	c.unfinished, c.bootRecord = hasAt(r, markerAt, marker), hasAt(r, 510, "\x55\xaa")

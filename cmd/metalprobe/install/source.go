@@ -18,7 +18,6 @@ import (
 	"ingot/model"
 )
 
-// Bounds on what is fetched.
 const (
 	maxDocument = 96 << 20 // bytes: the seed may be 64 MiB, and JSON quotes
 	maxImage    = 1 << 46  // bytes of a disk: 64 TiB
@@ -71,7 +70,6 @@ func (s *source) at(reference string) (*url.URL, error) {
 	return u, nil
 }
 
-// refusal is an answer that is not what was asked for.
 type refusal struct {
 	host, status string
 	after        time.Duration // that the server asks to wait for; 0 = it does not
@@ -125,7 +123,6 @@ func WithoutURL(err error) error {
 	return err
 }
 
-// body is what a server sends.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context // of the request, whose cause says why it was ended
@@ -245,7 +242,6 @@ func (s *source) table(ctx context.Context, doc model.InstallDocument) (model.Ch
 	return table, err
 }
 
-// stored is a chunk as it is stored, and was checked.
 type stored struct {
 	number int
 	bytes  []byte

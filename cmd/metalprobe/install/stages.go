@@ -110,7 +110,6 @@ func (w *writer) finish(head []byte) error {
 	return w.same(head, 0)
 }
 
-// within is a span of a disk.
 type within struct {
 	w  *writer
 	in span

@@ -23,7 +23,6 @@ func seedGUID(install string) string {
 	return uuid.NewHash(sha256.New(), uuid.Nil, []byte(seedPartition+"/"+install), 8).String()
 }
 
-// seedSerial is the serial number of the seed's filesystem.
 func seedSerial(install string) uint32 {
 	sum := sha256.Sum256([]byte(seedPartition + "/" + install))
 	return binary.BigEndian.Uint32(sum[:])

@@ -66,7 +66,6 @@ func decoder() (*zstd.Decoder, error) {
 		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(2*model.ChunkBytes))
 }
 
-// decoded is a chunk as it is written.
 type decoded struct {
 	number int
 	bytes  []byte

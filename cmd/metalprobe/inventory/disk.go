@@ -43,7 +43,6 @@ func (n Node) Assembled() bool { return n.Array || n.Cached || n.Mapping != "" }
 // String is the device's name, and that of its mapping.
 func (n Node) String() string { return strings.TrimSpace(n.Name + " " + n.Mapping) }
 
-// storage lists the physical disks as they are reported.
 func (h *Host) storage() []model.ProbeDisk {
 	list := []model.ProbeDisk{}
 	for _, d := range h.Disks() {

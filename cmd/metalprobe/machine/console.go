@@ -119,7 +119,6 @@ func (c consoles) drain(limit time.Duration) {
 	}
 }
 
-// sinceBoot is the time since the kernel started.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -135,7 +134,6 @@ type lines struct {
 	attrs []slog.Attr
 }
 
-// newLog returns a logger that writes short lines.
 func newLog(w io.Writer) *slog.Logger { return slog.New(lines{w: w}) }
 
 // Enabled leaves out debug records.

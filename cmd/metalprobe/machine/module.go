@@ -40,7 +40,6 @@ type drivers struct {
 	last atomic.Int64 // when hardware last appeared, in Unix nanoseconds
 }
 
-// loading is a module that was asked for.
 type loading struct {
 	once sync.Once
 	err  error

@@ -43,7 +43,6 @@ func setAddress(index int, p netip.Prefix, valid time.Duration) error {
 	return nil
 }
 
-// removeAddress takes an address from an interface.
 func removeAddress(index int, p netip.Prefix) error {
 	return route(unix.RTM_DELADDR, 0, unix.IfAddrmsg{
 		Family: family(p.Addr()), Prefixlen: uint8(p.Bits()), Index: uint32(index),

@@ -21,7 +21,6 @@ const lookEvery = 100 * time.Millisecond
 // carrierAfter is when a missing cable is reported.
 const carrierAfter = 10 * time.Second
 
-// nic is an Ethernet card.
 type nic struct {
 	name    string
 	index   int

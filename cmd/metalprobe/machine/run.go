@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waits of the worker.
 const (
 	maxProbeWait = 20 * time.Second // between two attempts, as a service manager has it
 	endIn        = 10 * time.Second // how long the probe has to end its work
@@ -123,7 +122,6 @@ func waitFor(parts *sync.WaitGroup, limit time.Duration) {
 	}
 }
 
-// worker runs the probe.
 type worker struct {
 	probe    Probe
 	hardware interface{ settle(context.Context) }

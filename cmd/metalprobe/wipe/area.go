@@ -14,7 +14,6 @@ const (
 	edge = 16 * mib
 )
 
-// edges are the areas that a quick wipe overwrites.
 func edges(size int64, partitions []inventory.Partition) []area {
 	areas := ends(0, size, edge)
 	for _, p := range partitions {

@@ -56,7 +56,6 @@ const (
 	pioDataOut = 5
 )
 
-// ataCommand is a command for an ATA disk.
 type ataCommand struct {
 	command  byte
 	protocol byte

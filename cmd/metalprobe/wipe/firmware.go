@@ -50,7 +50,6 @@ type sanitizing struct {
 	percent int
 }
 
-// errSanitize means that the disk reports a failed sanitize.
 var errSanitize = errors.New("the disk says that its sanitize has failed")
 
 // How the progress of a sanitize is polled.

@@ -280,7 +280,6 @@ func nvmeAbilities(c nvmeController, s nvmeSanitizing, alone bool) Abilities {
 	return a
 }
 
-// nvme is the firmware of an NVMe disk.
 type nvme struct {
 	namespace uint32
 	send      func(nvmeCommand) error
@@ -406,7 +405,6 @@ func (n *nvme) sanitizing() (nvmeSanitizing, error) {
 	return parseSanitizeLog(c.data), nil
 }
 
-// follow waits for a sanitize to end.
 func (n *nvme) follow(ctx context.Context, m Method, estimate time.Duration, progress OnProgress) error {
 	return await(ctx, m, eraseTimeout(estimate), progress, func() (sanitizing, error) {
 		s, err := n.sanitizing()

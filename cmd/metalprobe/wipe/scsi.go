@@ -10,7 +10,6 @@ import (
 	"ingot/cmd/metalprobe/sg"
 )
 
-// SCSI commands.
 const (
 	scsiRequestSense = 0x03 // SPC-5 §6.39
 	scsiSanitize     = 0x48 // SBC-4, SANITIZE
@@ -26,12 +25,10 @@ const (
 	scsiExitFailure = 0x1f
 )
 
-// scsiActions are the service actions by method.
 var scsiActions = map[Method]byte{
 	SCSISanitizeBlock: scsiBlockErase, SCSISanitizeCrypto: scsiCryptoErase, SCSISanitizeOverwrite: scsiOverwrite,
 }
 
-// scsiCommand is a command for a SCSI disk.
 type scsiCommand struct {
 	cdb  []byte
 	data []byte

@@ -129,7 +129,6 @@ func (c Choice) result() model.DiskWipe {
 	}
 }
 
-// wipe clears one disk within its limit.
 func (w Wiper) wipe(ctx context.Context, mode string, c Choice, t *diskTracker) model.DiskWipe {
 	limit := w.limit(mode, c.Disk.SizeBytes)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLimit, limit))

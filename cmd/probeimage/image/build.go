@@ -167,7 +167,6 @@ func (b *builder) say(format string, args ...any) {
 	fmt.Fprintf(b.Progress, format+"\n", args...)
 }
 
-// parts are what an image consists of.
 type parts struct {
 	release                string
 	kernel, initramfs, uki []byte
@@ -277,7 +276,6 @@ func (b *builder) initramfs(k *kernel, probe []byte) ([]byte, error) {
 // stubPackage is Debian's package of the UEFI stub.
 const stubPackage = "systemd-boot-efi"
 
-// uki makes the unified kernel image.
 func (b *builder) uki(ctx context.Context, p parts) ([]byte, error) {
 	stub := b.Stub
 	if stub == "" {

@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// entry is a file of an initramfs.
 type entry struct {
 	mode         uint32 // type and permissions, as in stat(2)
 	content      []byte // of a symbolic link: where it leads
 	major, minor uint32 // of a device
 }
 
-// Types of files.
 const (
 	modeFolder = 0o040000
 	modeFile   = 0o100000

@@ -142,7 +142,6 @@ func sumOf(file string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// unpack puts what a package holds into a folder.
 func (d debian) unpack(ctx context.Context, file, folder string) error {
 	_, err := d.run(ctx, "", "dpkg-deb", "--extract", file, folder)
 	return err

@@ -79,7 +79,6 @@ func (a archive) compressed() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readModuleFile returns a module's content, decompressed.
 func readModuleFile(file string) ([]byte, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 )
 
-// kernel is a kernel and the modules that were built with it.
 type kernel struct {
 	image   []byte
 	release string // as in uname -r

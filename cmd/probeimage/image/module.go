@@ -13,7 +13,6 @@ import (
 	"ingot/cmd/metalprobe/modules"
 )
 
-// module is what a kernel module says of itself.
 type module struct {
 	content  []byte
 	needs    []string // modules that have to be loaded before it, or aliases of them

@@ -48,7 +48,6 @@ func (w *World) loadServers() {
 	}
 }
 
-// complete adds what depends on the other servers.
 func (s *Server) complete(a *admission) {
 	w := s.world
 	s.Duplicate, s.Contradicted, s.Blocked = s.duplicate(a.duplicates[s.Name]), s.contradicted(a.otherUUID[s.Name]), s.blocked()

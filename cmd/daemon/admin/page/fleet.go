@@ -18,7 +18,6 @@ const (
 	maxDrawn    = 1000 // servers in racks
 )
 
-// fleetPage is the content of the page of the fleet.
 type fleetPage struct {
 	*report.Fleet
 	Git               Git
@@ -68,7 +67,6 @@ func (p *page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	v.show(w, r, http.StatusOK, "fleet", "", f)
 }
 
-// problems are the listed problems, errors first.
 func (v *view) problems() []problem {
 	all := make([]problem, len(v.docs.Fleet.Problems))
 	for i, p := range v.docs.Fleet.Problems {

@@ -30,7 +30,6 @@ func age(t, now time.Time) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%[1]s" title="%[1]s">%[2]s</time>`, text.Time(t), lasting(now.Sub(t))))
 }
 
-// lasting is a duration in at most two units.
 func lasting(d time.Duration) string {
 	if d < 0 {
 		return "in " + lasting(-d)
@@ -76,7 +75,6 @@ func place(p model.Problem) string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// link is a text, with an address if it has a page.
 type link struct{ Text, URL string }
 
 // paths are where the objects of a folder have their pages.

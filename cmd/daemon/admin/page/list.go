@@ -92,13 +92,11 @@ func (r *row) matches(q *query) bool {
 	return q.Q == "" || strings.Contains(strings.ToLower(fmt.Sprint(r.Entry)), strings.ToLower(q.Q))
 }
 
-// query has the parameters of a list.
 type query struct {
 	Q, Label, State, Sort string
 	selector              labels.Selector
 }
 
-// The orders of a list.
 const (
 	byState = "state"
 	byName  = "name"
@@ -184,7 +182,6 @@ func (v *view) named(name string) *report.Document {
 	return nil
 }
 
-// listPage is the content of the page of a list.
 type listPage struct {
 	*query
 	list        *list

@@ -14,7 +14,6 @@ import (
 // maxHistory limits the commits of the status branch on the page of an object.
 const maxHistory = 50
 
-// objectPage is the content of the page of one object.
 type objectPage struct {
 	*report.Document // of a NIC without one: empty
 	report.Overview

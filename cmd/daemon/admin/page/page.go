@@ -191,7 +191,6 @@ func (p *page) parse() map[string]*template.Template {
 	return all
 }
 
-// static is an embedded file.
 type static struct {
 	kind, tag string
 	content   []byte
@@ -229,7 +228,6 @@ func (p *page) serveStatic(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
 }
 
-// manifest is the position of an object in Git.
 func (p *page) manifest(d *report.Document) link {
 	source := p.Fleet.Source(d)
 	file, line := (&model.Meta{Source: source}).Position()

@@ -45,7 +45,6 @@ func locationOf(e report.Elevation) location {
 	return l
 }
 
-// serveRacks answers with the racks of one location.
 func (p *page) serveRacks(w http.ResponseWriter, r *http.Request) {
 	v := p.view()
 	all, _ := v.docs.Elevations()

@@ -11,7 +11,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// boot is the newest boot of a server.
 type boot struct {
 	Next    string // the next stage, empty at the end
 	Hint    string // where to look
@@ -91,7 +90,6 @@ func timeline(steps []model.BootStep, next string, now time.Time) template.HTML 
 	return template.HTML(svg) // all texts are escaped above
 }
 
-// between draws the duration between two stages.
 func between(b *strings.Builder, y int, took, longest time.Duration, class string) {
 	width := max(2, int(float64(barWidth)*float64(max(took, 0))/float64(longest)))
 	fmt.Fprintf(b, `<text class="took" x="%d" y="%d">+%s</text><rect class="%s" x="%d" y="%d" width="%d" height="6" rx="3"/>`+"\n",

@@ -134,7 +134,6 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// texts are the values of a list of literals.
 func texts(e ast.Expr) []string {
 	list, ok := e.(*ast.CompositeLit)
 	if !ok {
