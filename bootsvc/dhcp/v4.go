@@ -209,7 +209,7 @@ func (n service4) discover4(p packet4, now time.Time) answer4 {
 	}
 	if q.Binding {
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
-		a.reply.flag(dhcpv4.OptionRapidCommit.Code())
+		a.reply.require(dhcpv4.OptionRapidCommit.Code(), nil)
 		a.outcome, a.lease, a.fresh = "ack", &l, true
 		return a
 	}

@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"bytes"
 	stdcmp "cmp"
 	"fmt"
 	"net"
@@ -539,23 +540,78 @@ func TestLongBootFile(t *testing.T) {
 	}
 }
 
-func TestAnswersFit(t *testing.T) {
-	info := []byte(strings.Repeat("\x01\x0aabcdefghij", 12))
-	p := packet4{DHCPv4: &dhcpv4.DHCPv4{Options: dhcpv4.Options{
-		82: info, 61: []byte(strings.Repeat("x", 200)), 57: {1, 0}, // 256, less than is allowed
-	}}, mac: mac1}
-	r := newReply4(p, dhcpv4.MessageTypeOffer, addr("192.0.2.2"))
-	r.add(15, []byte(strings.Repeat("d", 250)))
-	r.echo(p)
-	wire := r.append(nil, maxReply4(p))
-	reply, err := dhcpv4.FromBytes(wire)
-	if err != nil || len(wire) > 548 {
-		t.Fatalf("%d bytes, %v", len(wire), err)
-	}
-	if string(reply.Options[82]) != string(info) || reply.MessageType() != dhcpv4.MessageTypeOffer || len(reply.Options[61]) > 0 {
-		t.Errorf("got %s", reply.Summary())
+// TestRequiredOptions: whatever a relay, a client and the configuration add, each OFFER and ACK has what its client needs,
+// and fits once the relay has removed option 82.
+func TestRequiredOptions(t *testing.T) {
+	for _, mode := range []Mode{ModeServer, ModeProxy} {
+		for _, relay := range []int{0, 1, 100, 239, 240, 255, 256, 400, 600, 1200, 1472} {
+			for _, id := range []int{2, 100, 255} {
+				for _, size := range []int{0, 576, 1000, 1500} {
+					for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest} {
+						checkRequired(t, mode, kind, relay, id, size)
+					}
+				}
+			}
+		}
 	}
 }
+
+// checkRequired checks an answer to UEFI that sends option 61 with id bytes behind a relay that adds relay bytes.
+func checkRequired(t *testing.T, mode Mode, kind dhcpv4.MessageType, relay, id, size int) {
+	t.Helper()
+	title := fmt.Sprintf("%s %s with option 82 of %d, option 61 of %d and option 57 of %d", mode, kind, relay, id, size)
+	cfg := hosts()
+	cfg.Options = ClientOptions{"host-name": OptionText(strings.Repeat("h", 63)), "224": OptionText(strings.Repeat("x", 250))}
+	required, port, wish := []byte{53, 54, 51, 1, 67}, uint16(port4Server), addr("192.0.2.10")
+	if mode == ModeProxy {
+		cfg.Mode, cfg.Subnets, cfg.Options = mode, []Subnet{{CIDR: cfg.Subnets[0].CIDR}}, nil
+		if required = []byte{53, 54, 60, 67, 43, 97}; kind == dhcpv4.MessageTypeRequest {
+			port = portPXE
+		}
+	}
+	s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery()}, Loaders: loaders(t)})
+	options := with(firmwares["Dell, UEFI"].options, 61, bytes.Repeat([]byte{1}, id))
+	if kind == dhcpv4.MessageTypeRequest && mode != ModeProxy {
+		options[50] = wish
+	}
+	if delete(options, 57); size > 0 {
+		options[57] = []byte{byte(size >> 8), byte(size)}
+	}
+	if relay > 0 {
+		options[82] = bytes.Repeat([]byte{9}, relay)
+	}
+	change := func(p *dhcpv4.DHCPv4) {
+		if relay > 0 {
+			p.GatewayIPAddr = net.IP{192, 0, 2, 1}
+		}
+		if port == portPXE {
+			p.ClientIPAddr = net.IP{192, 0, 2, 77}
+		}
+	}
+	data := packetOf(t, kind, mac1, change, options)
+	n := service4{s.networks[0]}
+	p, drop := n.accept4(data, netip.MustParseAddrPort("192.0.2.1:67"), port, t0)
+	a := n.decide4(p, t0)
+	if drop != drop4None || a.reply == nil {
+		t.Fatalf("%s: %s, %s", title, drop, a.outcome)
+	}
+	wire := a.reply.append(nil, maxReply4(p))
+	reply, err := dhcpv4.FromBytes(wire)
+	if err != nil {
+		t.Fatalf("%s: %v", title, err)
+	}
+	for _, code := range required {
+		if len(reply.Options[code]) == 0 {
+			t.Errorf("%s: option %d is missing", title, code)
+		}
+	}
+	added := optionSize4(options82(p))
+	if len(wire)-added > maxReply4(p) || len(wire) > max(maxSize4-headers4, defaultSize4-headers4+added) || !bytes.Equal(reply.Options[82], options82(p)) {
+		t.Errorf("%s: %d bytes, option 82 with %d", title, len(wire), len(reply.Options[82]))
+	}
+}
+
+func options82(p packet4) []byte { return p.Options.Get(dhcpv4.OptionRelayAgentInformation) }
 
 func TestRefusalThroughARelayIsBroadcast(t *testing.T) {
 	data := packetOf(

@@ -37,8 +37,8 @@ var pxeUseBootFile = []byte{6, 1, 8, 255}
 // offer.
 var ipxeNoProxy = []byte{176, 1, 1}
 
-// reply4 is a DHCPv4 answer before it is put into bytes. Its options are in the
-// order of their weight: what does not fit is left out from the end.
+// reply4 is a DHCPv4 answer before it is put into bytes. Its options are in the order of their weight. The first
+// ones, as many as required says, are in every answer. An option after them is left out if it does not fit.
 type reply4 struct {
 	request   *dhcpv4.DHCPv4
 	nak       bool
@@ -50,6 +50,7 @@ type reply4 struct {
 	sname     string
 	file      string
 	options   []option4
+	required  int
 	relayInfo []byte // option 82, as it came
 }
 
@@ -65,11 +66,17 @@ func newReply4(p packet4, kind dhcpv4.MessageType, server netip.Addr) *reply4 {
 	if kind == dhcpv4.MessageTypeOffer {
 		r.ciaddr = netip.Addr{} // RFC 2131 table 3
 	}
-	r.add(dhcpv4.OptionDHCPMessageType.Code(), []byte{byte(kind)})
+	r.require(dhcpv4.OptionDHCPMessageType.Code(), []byte{byte(kind)})
 	if server.IsValid() {
-		r.add(dhcpv4.OptionServerIdentifier.Code(), server.AsSlice())
+		r.require(dhcpv4.OptionServerIdentifier.Code(), server.AsSlice())
 	}
 	return r
+}
+
+// require adds an option without which the answer is useless, before all others.
+func (r *reply4) require(code byte, value []byte) {
+	r.options = slices.Insert(r.options, r.required, option4{code, value})
+	r.required++
 }
 
 // add adds an option, unless it is empty.
@@ -79,13 +86,10 @@ func (r *reply4) add(code byte, value []byte) {
 	}
 }
 
-// flag adds an option that has no value, behind the type: it must not be left out.
-func (r *reply4) flag(code byte) { r.options = slices.Insert(r.options, 1, option4{code: code}) }
-
 // lifetime adds for how long the address is leased (RFC 2131 §4.4.5).
 func (r *reply4) lifetime(d time.Duration) {
 	seconds := func(d time.Duration) []byte { return binary.BigEndian.AppendUint32(nil, uint32(d/time.Second)) }
-	r.add(dhcpv4.OptionIPAddressLeaseTime.Code(), seconds(d))
+	r.require(dhcpv4.OptionIPAddressLeaseTime.Code(), seconds(d))
 	r.add(dhcpv4.OptionRenewTimeValue.Code(), seconds(d/2))
 	r.add(dhcpv4.OptionRebindingTimeValue.Code(), seconds(d/8*7))
 }
@@ -94,7 +98,7 @@ func (r *reply4) lifetime(d time.Duration) {
 // whether it asks or not, for firmware forgets to; time servers when it asks, unless others
 // are configured for it.
 func (r *reply4) subnet(p packet4, s *Subnet, others model.DHCPOptions) {
-	r.add(dhcpv4.OptionSubnetMask.Code(), binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-s.CIDR.Bits())))
+	r.require(dhcpv4.OptionSubnetMask.Code(), binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-s.CIDR.Bits())))
 	if s.Gateway.IsValid() {
 		r.add(dhcpv4.OptionRouter.Code(), s.Gateway.AsSlice())
 	}
@@ -144,13 +148,12 @@ func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool
 	if len(a.File) <= maxFile4 {
 		r.file = a.File
 	}
-	// Behind type and server, before all else: a client that boots must learn it.
-	at := min(2, len(r.options))
-	r.options = append(r.options[:at:at], append(all, r.options[at:]...)...)
+	r.options = slices.Insert(r.options, r.required, all...) // before all else, because a client that boots needs it
 }
 
-// echoed4 are the options that an answer has as the question had them.
-var echoed4 = []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier, dhcpv4.OptionSubnetSelection}
+// echoed4 are the options that an answer has as the question had them. The client identifier may be long, and
+// clients accept an answer without it (RFC 6842 §3).
+var echoed4 = []dhcpv4.OptionCode{dhcpv4.OptionClientMachineIdentifier, dhcpv4.OptionSubnetSelection, dhcpv4.OptionClientIdentifier}
 
 // echo repeats what clients and relays want to see again: the client identifier
 // (RFC 6842), the machine's (PXE 2.1 §2.2.3), the subnet that was selected (RFC 3011 §3) and the relay's
@@ -174,8 +177,9 @@ func maxReply4(p packet4) int {
 	return size - headers4
 }
 
-// append appends the packet (RFC 2131 §2) to an empty slice. It has at most limit
-// bytes unless the relay's option alone makes it longer.
+// append appends the packet (RFC 2131 §2) to an empty slice. The client gets at most limit bytes of it. Option 82 is
+// not counted, because the relay removes it (RFC 3046 §2.1): only what exceeds the default size makes room for it in an
+// Ethernet frame.
 func (r *reply4) append(b []byte, limit int) []byte {
 	b = slices.Grow(b, max(minReply4, limit))[:240]
 	clear(b[:minReply4])
@@ -203,12 +207,13 @@ func (r *reply4) append(b []byte, limit int) []byte {
 	if len(r.relayInfo) > 0 {
 		tail = appendOption4(nil, dhcpv4.OptionRelayAgentInformation.Code(), r.relayInfo)
 	}
-	for _, o := range r.options {
+	limit = max(min(limit, maxSize4-headers4-len(tail)), min(limit, defaultSize4-headers4))
+	for i, o := range r.options {
 		var pad []byte
 		if o.code == dhcpv4.OptionBootfileName.Code() {
 			pad = bootFilePad4(q)
 		}
-		if len(b)+optionSize4(o.value)+len(pad)+len(tail)+1 <= limit {
+		if i < r.required || len(b)+optionSize4(o.value)+len(pad)+1 <= limit {
 			b = append(appendOption4(b, o.code, o.value), pad...)
 		}
 	}
