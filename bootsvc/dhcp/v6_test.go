@@ -1002,6 +1002,56 @@ func TestBoot6(t *testing.T) {
 	}
 }
 
+// TestRequiredOptions6: whatever a client requests and however many relays there are, it gets its identifiers, leases and
+// boot file, and no other option makes its answer longer than a packet.
+func TestRequiredOptions6(t *testing.T) {
+	for _, servers := range []int{0, 1, 8} {
+		for _, url := range []int{20, 90} {
+			for _, associations := range []int{1, 8, 32} {
+				for _, relays := range []int{0, 1, 8} {
+					cfg := plain6()
+					cfg.Subnets[0].Domain = strings.Repeat(strings.Repeat("a", 60)+".", 4) + "example"
+					cfg.Subnets[0].DNS, cfg.Subnets[0].NTP = nil, nil
+					for i := range servers {
+						a := netip.MustParseAddr(fmt.Sprintf("fd00::5%d", i))
+						cfg.Subnets[0].DNS, cfg.Subnets[0].NTP = append(cfg.Subnets[0].DNS, a), append(cfg.Subnets[0].NTP, a)
+					}
+					l := newLab6(t, cfg)
+					l.server.options.Site = func(string, netip.Addr) netboot.Site {
+						return netboot.Site{HTTP: "http://" + strings.Repeat("h", url)}
+					}
+					title := fmt.Sprintf("%d servers, URL of %d, %d associations, %d relays", servers, url, associations, relays)
+					l.checkRequired(title, associations, relays)
+				}
+			}
+		}
+	}
+}
+
+func (l *lab6) checkRequired(title string, associations, relays int) {
+	l.Helper()
+	inner := l.table("REQUEST 000001\n 1 " + uuidDUID6 + "\n 2 $server" + associations6(0, associations) +
+		"\n 6 0018 001f 0038 0017 003b\n 61 0010\n 16 00000157 +\"HTTPClient:Arch:00016:UNDI:003001\"")
+	x := must.Get(l.hear6(inner, netip.MustParseAddrPort(ownLL6), mac6))(l)
+	x.relays = make([]relay6, relays)
+	d := must.Get(l.decide6(x))(l)
+	got := must.Get(dhcpv6.FromBytes(x.append(nil, d)))(l)
+	answer := must.Get(got.GetInnerMessage())(l)
+	o := answer.Options
+	if o.ClientID() == nil || o.ServerID() == nil || len(o.IANA()) != associations || o.BootFileURL() == "" || len(o.VendorClasses()) != 1 {
+		l.Errorf("%s: an option is missing in %s", title, answer.Summary())
+	}
+	var others int
+	for _, code := range []dhcpv6.OptionCode{
+		dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionDomainSearchList, dhcpv6.OptionSNTPServerList, dhcpv6.OptionNTPServer,
+	} {
+		others += len(answer.GetOption(code))
+	}
+	if size := len(answer.ToBytes()); size > maxSize6 && others > 0 {
+		l.Errorf("%s: %d bytes", title, size)
+	}
+}
+
 func TestBootByMACAddress6(t *testing.T) {
 	l := newLab6(t, plain6())
 	l.server.options.Tickets = tickets6{mac6: ticket6}

@@ -51,7 +51,14 @@ var status6 = map[iana.StatusCode]*dhcpv6.OptStatusCode{
 	iana.StatusNotOnLink:     {StatusCode: iana.StatusNotOnLink, StatusMessage: "not an address of this link"},
 }
 
+// maxSize6 is the size of an answer from which options are left out: the smallest MTU of IPv6 (RFC 8200 §5), without
+// the headers. Firmware and tunnels may not take fragments.
+const maxSize6 = 1280 - headerIPv6 - headerUDP
+
+// append appends the answer. Identifiers, status, leases and boot file are always in it. Of the other options those that
+// do not fit are left out. What relays add is not counted, because each removes its own.
 func (a *answer6) append(b []byte, m *message6, server []byte) []byte {
+	limit := len(b) + maxSize6
 	b = append(append(b, byte(a.kind)), m.xid[:]...)
 	if m.clientID != nil {
 		b = appendOption6(b, dhcpv6.OptionClientID, m.clientID)
@@ -66,14 +73,20 @@ func (a *answer6) append(b []byte, m *message6, server []byte) []byte {
 	for _, ia := range a.ias {
 		b = ia.append(b)
 	}
-	for i, code := range m.asked {
-		if !slices.Contains(m.asked[:i], code) { // asked for twice, it is told once
-			b = a.tell(b, code)
-		}
+	if a.boot != nil { // RFC 5970 §3.1
+		b = appendOption6(b, dhcpv6.OptionBootfileURL, []byte(a.boot.URL(a.site)))
 	}
 	if a.boot != nil && a.boot.VendorClass != "" {
 		// Firmware discards a reply without its class, which it does not ask for.
 		b = appendOption6(b, dhcpv6.OptionVendorClass, (&dhcpv6.OptVendorClass{Data: [][]byte{[]byte(a.boot.VendorClass)}}).ToBytes())
+	}
+	for i, code := range m.asked {
+		if a.config == nil || slices.Contains(m.asked[:i], code) { // requested twice, it is sent once
+			continue
+		}
+		if more := a.config.tell6(b, code); len(more) <= limit {
+			b = more
+		}
 	}
 	return b
 }
@@ -141,17 +154,6 @@ func (g given6) renewal() (t1, t2 time.Duration) {
 }
 
 // tell appends what a client asks for by an option code (RFC 8415 §21.7), if there
-// is such a thing to tell.
-func (a *answer6) tell(b []byte, code dhcpv6.OptionCode) []byte {
-	switch {
-	case code == dhcpv6.OptionBootfileURL && a.boot != nil: // RFC 5970 §3.1
-		return appendOption6(b, code, []byte(a.boot.URL(a.site)))
-	case a.config != nil:
-		return a.config.tell6(b, code)
-	}
-	return b
-}
-
 // ntpServer is the suboption for the address of a time server (RFC 5908 §4.1).
 const ntpServer dhcpv6.OptionCode = 1
 
