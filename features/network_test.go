@@ -126,21 +126,24 @@ func hasSameAddress(_ context.Context, d *device) error {
 	return nil
 }
 
+// noAddress checks that a device is offered nothing, and that a request for an address that was offered before is not
+// answered.
 func noAddress(_ context.Context, d *device) error {
-	for range 3 {
-		offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, netip.Addr{})
-		if errors.Is(err, errSilent) {
-			continue
+	return rig.Within(patience, func() error {
+		for range 3 {
+			offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, netip.Addr{})
+			if errors.Is(err, errSilent) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			offered, _ := netip.AddrFromSlice(offer.YourIPAddr.To4())
+			_, err = d.ask(dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeAck, offered)
+			return fmt.Errorf("%s is offered %s, and its request is answered: %v", d.name, offered, err == nil)
 		}
-		if err != nil {
-			return err
-		}
-		offered, _ := netip.AddrFromSlice(offer.YourIPAddr.To4())
-		if _, err = d.ask(dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeAck, offered); err == nil {
-			return fmt.Errorf("%s is given %s", d.name, offered)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func moveBMC(ctx context.Context, d *device, answers string) error {

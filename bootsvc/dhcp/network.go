@@ -90,6 +90,12 @@ func (n *network) logNew(l model.Lease) {
 	n.server.options.Log.LogAttrs(context.Background(), slog.LevelInfo, "new lease", facts...)
 }
 
+// isStoreAway reports whether a new lease could not be stored now. Then it must not be offered either: the client would
+// request it without success, and miss the offers of others.
+func (n *network) isStoreAway() bool {
+	return !n.server.options.Storable() || n.server.committer.IsAway()
+}
+
 // trusts reports whether a relay may send from an address (relays).
 func (n *network) trusts(from netip.Addr) bool {
 	from = from.WithZone("") // prefixes have none

@@ -65,6 +65,19 @@ func TestWhatIsToldIsNotedBeforeItIsSent(t *testing.T) {
 	}
 }
 
+// TestNoOfferWithoutTheStore: the lead has expired, or Redis does not respond, and no lease was tried since.
+func TestNoOfferWithoutTheStore(t *testing.T) {
+	storable := true
+	s := testServer(t, Options{Clock: func() time.Time { return t0 }, Storable: func() bool { return storable }})
+	leaseTo(t, s, mac1)
+	storable = false
+	for mac, want := range map[string]string{mac1: "offer", mac2: "not stored"} {
+		if got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac, nil, nil), anyone, port4Server); got.Outcome != want {
+			t.Errorf("%s: %s, want %s", mac, got.Outcome, want)
+		}
+	}
+}
+
 func TestWhatCameInWhileNobodyReadIsNotAnswered(t *testing.T) {
 	store := newMemory()
 	store.fail(errAway)

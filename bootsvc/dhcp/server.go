@@ -34,6 +34,9 @@ type Options struct {
 	Loaders  *netboot.Loaders
 	// Rescue says which machines without a ticket are led to the rescue script; nil = none.
 	Rescue *netboot.Rescue
+	// Storable reports whether Store takes leases: it responds, and no other Ingot may lead. It must not block;
+	// nil = always.
+	Storable func() bool
 	// Site returns where clients of a network reach the boot service; local is our
 	// address on that network, of the client's family.
 	Site func(network string, local netip.Addr) netboot.Site
@@ -98,6 +101,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.IsThere == nil {
 		o.IsThere = func(netip.Addr) bool { return true }
+	}
+	if o.Storable == nil {
+		o.Storable = func() bool { return true }
 	}
 	if o.Store == nil {
 		o.Store = forgetful{}

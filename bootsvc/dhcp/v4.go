@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"sync"
@@ -156,7 +157,7 @@ func (n service4) decide4(p packet4, now time.Time) answer4 {
 func (n service4) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
-		ClientID: p.clientID(), Unproven: p.named, Port: n.portOf(p), Relay: p.seenBy(),
+		ClientID: p.clientID(), Unproven: p.named, Port: n.portOf(p), Relay: p.seenBy(), KnownOnly: n.isStoreAway(),
 	}
 }
 
@@ -204,7 +205,10 @@ func (n service4) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
 	q.Binding = n.RapidCommit && p.Options.Has(dhcpv4.OptionRapidCommit)
 	l, err := n.server.table.Offer(q)
-	if err != nil {
+	switch {
+	case errors.Is(err, lease.ErrNotStored):
+		return silence4("not stored")
+	case err != nil:
 		return silence4("exhausted") // another server may have one
 	}
 	if q.Binding {

@@ -909,7 +909,10 @@ func TestStoreAway6(t *testing.T) {
 	l.store.setAway(errors.New("connection refused"))
 	l.now = l.now.Add(10 * time.Minute)
 	l.says(onLink6, "RENEW 000001"+ids+naHas6, "REPLY 000001"+ids+given)
-	l.says(onLink6, "REQUEST 000002\n 1 0003 0001 525400120099\n 2 $server"+na6, "")
+	const stranger = "\n 1 0003 0001 525400120099"
+	l.says(onLink6, "REQUEST 000002"+stranger+"\n 2 $server"+na6, "")
+	l.says(onLink6, "SOLICIT 000002"+stranger+na6, "ADVERTISE 000002"+stranger+"\n 2 $server"+na6+"\n  "+noAddrs)
+	l.says(onLink6, "SOLICIT 000002\n 1 $client"+na6, "ADVERTISE 000002"+ids+given)
 	l.says(onLink6, "INFORMATION-REQUEST 000003\n 1 $client", "REPLY 000003"+ids)
 }
 

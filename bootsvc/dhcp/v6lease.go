@@ -237,11 +237,12 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 
 // query6 returns a query about what x asks for, but for its identity associations.
 func (n service6) query6(x *exchange6) lease.Query {
+	binds := x.kind != dhcpv6.MessageTypeSolicit || x.rapid
 	return lease.Query{
 		Network: n.leases, Subnets: x.subnets, MAC: x.mac,
 		ClientID: hex.EncodeToString(x.clientID), Unproven: x.unproven, Unreserved: x.unproven, Now: x.now,
 		Port: n.portOf6(x), Relay: x.seenBy(),
-		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
+		Binding: binds, KnownOnly: !binds && n.isStoreAway(), // what binds gets no answer if it is not stored
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"ingot/cmd/daemon/metadata"
 	"ingot/cmd/daemon/stages"
 	"ingot/model"
+	"ingot/registry"
 )
 
 // network serves addresses and boot loaders.
@@ -44,6 +45,7 @@ func (n *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, res
 			Networks: o.DHCP, Store: n.registry.Leases, Identity: n.identity, Tickets: n.registry.Boots, Loaders: n.loaders, Rescue: rescue,
 			Site: n.site, Note: n.stages.SawDHCP, InVain: n.noteRefused, Keep: n.reserved, PoolsChanged: n.loop.Wake, Heard: n.clients.heard, Told: n.clients.cards.Add,
 			IsThere: n.clients.isThere, Log: n.log, Registerer: n.metrics, Clock: n.clock, Prober: n.openProber(),
+			Storable: func() bool { state, _ := n.registry.Lead.State(); return state == registry.Leads },
 		})
 		if err != nil {
 			return err

@@ -132,6 +132,13 @@ func (c *Committer) take(w commitment) []answer {
 	return nil
 }
 
+// IsAway reports whether leases could not be stored when that was last tried. It tries again as long as it is true.
+func (c *Committer) IsAway() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.away
+}
+
 func (c *Committer) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -289,7 +296,7 @@ func restAfter(leases int) time.Duration {
 func (c *Committer) stored(g group) []answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away && len(g.leases) > 0 { // or the store was not asked
+	if c.away { // with an empty group it is not known to be back, and the next lease is a try
 		c.away = false
 		c.metrics.away.Set(0)
 		c.log.Info("leases are stored again")

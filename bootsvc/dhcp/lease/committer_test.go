@@ -75,6 +75,44 @@ func request(t *testing.T, w *world, o *outcomes, mac string) netip.Addr {
 	return l.Address
 }
 
+func TestNothingNewIsOfferedWhileTheStoreIsAway(t *testing.T) {
+	store := newMemory()
+	committing(t, store, nil, func(w *world) {
+		var told outcomes
+		had := request(t, w, &told, mac1)
+		synctest.Wait()
+		if w.committer.IsAway() {
+			t.Error("the store is away before it failed")
+		}
+		store.fail(errAway)
+		request(t, w, &told, mac2)
+		time.Sleep(2 * restTime)
+		if !w.committer.IsAway() {
+			t.Error("the store is not away after it failed")
+		}
+		query := func(mac string) Query {
+			q := ask(w, mac, "", time.Now())
+			q.KnownOnly = w.committer.IsAway()
+			return q
+		}
+		if l, err := w.table.Offer(query(mac1)); err != nil || l.Address != had {
+			t.Errorf("a client with a lease is offered %s, %v, want %s", l.Address, err, had)
+		}
+		if l, err := w.table.Offer(query(mac2)); !errors.Is(err, ErrNotStored) {
+			t.Errorf("a client without a lease is offered %s, %v", l.Address, err)
+		}
+		w.table.SetReservations([]Reservation{{MAC: mac1, Address: addr("192.0.2.77"), Name: "e"}})
+		if l, err := w.table.Offer(query(mac1)); err != nil || l.Address != had {
+			t.Errorf("a client with a new reservation is offered %s, %v, want what it has", l.Address, err)
+		}
+		store.fail(nil)
+		time.Sleep(2 * tendStore) // no client asks meanwhile
+		if _, err := w.table.Offer(query(mac3)); err != nil {
+			t.Errorf("after the store came back: %v", err)
+		}
+	})
+}
+
 func TestAnswersAreDurable(t *testing.T) {
 	store := newMemory()
 	committing(t, store, nil, func(w *world) {

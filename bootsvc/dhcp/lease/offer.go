@@ -15,6 +15,14 @@ func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.index.dropOffers(q.Now)
+	if q.KnownOnly {
+		e := t.index.leases.on(q.Subnets, q.device(), q.kind())
+		if e == nil || !t.mayKeep(e, q) {
+			return model.Lease{}, ErrNotStored
+		}
+		t.index.keepOffer(e, q)
+		return t.lease(e, q), nil
+	}
 	e := t.pick(q)
 	if e == nil {
 		t.shortage.refuse(q)
@@ -148,6 +156,8 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 	switch {
 	case s == nil:
 		return model.Lease{}, ErrExhausted
+	case q.KnownOnly && (e == nil || e.device != q.device() || e.expires == 0):
+		return model.Lease{}, ErrNotStored
 	case e == nil:
 	case e.device == q.device():
 		t.index.keepOffer(e, q)

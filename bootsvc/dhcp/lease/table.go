@@ -26,6 +26,9 @@ const (
 	maxGone      = 64               // leases that are forgotten with the next that is stored
 )
 
+// ErrNotStored is returned for a client without a lease while leases cannot be stored.
+var ErrNotStored = errors.New("leases cannot be stored")
+
 // ErrExhausted is returned when no address is left to give.
 var ErrExhausted = errors.New("no address is left")
 
@@ -53,6 +56,7 @@ type Query struct {
 	// Unreserved: what is reserved for MAC is not given, for it is the client's own word.
 	Unreserved bool
 	Binding    bool       // what is found is leased now, and not only offered
+	KnownOnly  bool       // leases cannot be stored: the client may keep what it has, and gets nothing new
 	Wish       netip.Addr // the address asked for; invalid = none
 	Bits       int        // length of the prefix asked for, 0 = an address
 	Now        time.Time
