@@ -24,7 +24,7 @@ func withModel(opts Options, keys *sops.Keys) Options {
 		opts.Validate = model.ValidateUpdate
 	}
 	if opts.CrossCheck == nil {
-		opts.CrossCheck, opts.StillFit = model.CrossCheck, model.StillFit
+		opts.CrossCheck, opts.StillFit = model.CrossChecker{}.Check, model.CrossChecker{}.StillFits
 	}
 	return opts
 }

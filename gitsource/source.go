@@ -67,7 +67,7 @@ type Checks struct {
 	// Validate says what is wrong with an object taking the place of another of
 	// the same identity; nil is model.ValidateUpdate.
 	Validate func(before, after model.Object) []model.Problem
-	// CrossCheck says what is wrong between objects; nil is model.CrossCheck.
+	// CrossCheck says what is wrong between objects; nil is that of model.CrossChecker.
 	CrossCheck func(*model.Desired) []model.Problem
 	// StillFit tells of some changes, made since CrossCheck found nothing, that it finds
 	// nothing again; nil never does.

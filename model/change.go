@@ -85,17 +85,10 @@ func (d *Desired) remove(o Object) {
 	}
 }
 
-// StillFit reports whether CrossCheck finds nothing wrong with d, given that it found nothing
-// before the changes were made. It looks at what the changes concern alone; false is also
-// that this does not tell.
-func StillFit(d *Desired, changes []Change) bool { return (&crossCheck{desired: d}).stillFit(changes) }
-
-// StillFitInGit is StillFit for CrossCheckInGit.
-func StillFitInGit(d *Desired, changes []Change) bool {
-	return (&crossCheck{desired: d, secretsElsewhere: true}).stillFit(changes)
-}
-
-func (c *crossCheck) stillFit(changes []Change) bool {
+// StillFits reports whether Check finds nothing wrong with d, given that it found nothing before the changes were made. It
+// looks at what the changes concern alone; false is also that this does not tell.
+func (k CrossChecker) StillFits(d *Desired, changes []Change) bool {
+	c := &crossCheck{CrossChecker: k, desired: d}
 	gone := make(map[Identity]bool)
 	arrived := false
 	for _, change := range changes {
@@ -136,7 +129,7 @@ func sameClaims(before, after Object) bool {
 	switch now := after.(type) {
 	case *Endpoint:
 		was, _ := before.(*Endpoint)
-		return was != nil && was.Spec == now.Spec
+		return was != nil && was.Spec == now.Spec && was.ClientID() == now.ClientID() && was.RelayPort() == now.RelayPort()
 	case *BMC:
 		was, _ := before.(*BMC)
 		return was != nil && reflect.DeepEqual(was.Spec, now.Spec)

@@ -130,8 +130,8 @@ func TestWhatStillFitsHasNothingWrong(t *testing.T) {
 		all   func(*Desired) []Problem
 		still func(*Desired, []Change) bool
 	}{
-		"all in Git":             {CrossCheck, StillFit},
-		"secrets elsewhere, too": {CrossCheckInGit, StillFitInGit},
+		"all in Git":             {CrossChecker{}.Check, CrossChecker{}.StillFits},
+		"secrets elsewhere, too": {CrossChecker{SecretsElsewhere: true}.Check, CrossChecker{SecretsElsewhere: true}.StillFits},
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) {

@@ -3,23 +3,35 @@ package model
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// CrossCheck finds objects that are right each by itself and wrong together: two
-// that claim what only one can have, which are reported both, each naming the other; and, as
+// CrossChecker finds objects that are right each by itself and wrong together.
+type CrossChecker struct {
+	// Subnets are those of DHCP. In each of them a device has one address. In other networks it is not known which
+	// addresses share a subnet.
+	Subnets []netip.Prefix
+	// SecretsElsewhere is set when secrets need not be in Git: then none is missing.
+	SecretsElsewhere bool
+}
+
+// Check returns two problems for two objects that claim what only one can have, each naming the other; and, as
 // warnings, those that name an object which is not there.
-func CrossCheck(d *Desired) []Problem { return (&crossCheck{desired: d}).all() }
+func (k CrossChecker) Check(d *Desired) []Problem {
+	return (&crossCheck{CrossChecker: k, desired: d}).all()
+}
 
 func (c *crossCheck) all() []Problem {
 	d := c.desired
 	endpoints, servers := all(d.Endpoints), all(d.Servers)
-	clashes(c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
-	clashes(c, endpoints, "metadata.annotations["+AnnotationClientID+"]", "has the client identifier %s of", one(clientOf))
-	clashes(c, endpoints, "metadata.annotations["+AnnotationCircuitID+"]", "has the relay port %s of", one(portOf))
-	clashes(c, endpoints, "metadata.annotations["+AnnotationRemoteID+"]", "has the relay %s of", one(relayOf))
+	clashes(c, endpoints, "spec.macAddress", "has the MAC address %s of", c.inSubnet(func(e *Endpoint) string { return e.Spec.MACAddress }))
+	clashes(c, endpoints, "spec.ip", "has the IP address %s of", one(func(e *Endpoint) string { return e.Spec.IP }))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationClientID+"]", "has the client identifier %s of", c.inSubnet(clientOf))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationCircuitID+"]", "has the relay port %s of", c.inSubnet(portOf))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationRemoteID+"]", "has the relay %s of", c.inSubnet(relayOf))
 	describers := c.describers()
 	clashes(c, describers, "spec", "describes a BMC %s, as does", one(func(o Object) string { return o.Metadata().Name }))
 	clashes(c, describers, "spec", "has the address %s of", one(c.address))
@@ -58,10 +70,9 @@ func AlsoDefinedIn(places []string, here int) string {
 }
 
 type crossCheck struct {
+	CrossChecker
 	desired  *Desired
 	problems []Problem
-	// secretsElsewhere is set when secrets need not stand in Git.
-	secretsElsewhere bool
 }
 
 func (c *crossCheck) conflict(o Object, field, message string) {
@@ -75,7 +86,7 @@ func (c *crossCheck) conflict(o Object, field, message string) {
 
 func clientOf(e *Endpoint) string {
 	if id := e.ClientID(); id != "" {
-		return "0x" + id + familyOf(e)
+		return "0x" + id
 	}
 	return ""
 }
@@ -83,7 +94,7 @@ func clientOf(e *Endpoint) string {
 // portOf is the port that an Endpoint is for, of any relay or of one.
 func portOf(e *Endpoint) string {
 	if p := e.RelayPort(); p.CircuitID != "" {
-		return p.name() + familyOf(e)
+		return p.name()
 	}
 	return ""
 }
@@ -91,17 +102,22 @@ func portOf(e *Endpoint) string {
 // relayOf is the relay of which an Endpoint is for any port.
 func relayOf(e *Endpoint) string {
 	if p := e.RelayPort(); p.CircuitID == "" && p.RemoteID != "" {
-		return p.name() + familyOf(e)
+		return p.name()
 	}
 	return ""
 }
 
-// familyOf is added to what a client or a port is known by, which may have an address of each family.
-func familyOf(e *Endpoint) string {
-	if strings.Contains(e.Spec.IP, ":") {
-		return " (IPv6)"
-	}
-	return ""
+// inSubnet makes a list of a key by which an Endpoint identifies its device, with the subnet in which the device has one
+// address; none outside of the subnets that are known.
+func (c *crossCheck) inSubnet(key func(*Endpoint) string) func(*Endpoint) []string {
+	return one(func(e *Endpoint) string {
+		addr, _ := netip.ParseAddr(e.Spec.IP) // Contains is false for an invalid one
+		at := slices.IndexFunc(c.Subnets, func(p netip.Prefix) bool { return p.Contains(addr) })
+		if k := key(e); k != "" && at >= 0 {
+			return k + " in " + c.Subnets[at].String()
+		}
+		return ""
+	})
 }
 
 // one makes a list of a key, none of one that is empty.

@@ -112,15 +112,15 @@ func TestNoTwoEndpointsAreForOneClient(t *testing.T) {
 		d.Endpoints[e.Name] = e
 	}
 	const only = ": only one of them can have it\n"
-	want := "e0.yaml:4:26: Endpoint e0: metadata.annotations[ingot/dhcp-client-id]: has the client identifier 0x6162 of Endpoint e1 (e1.yaml:1)" + only +
-		"e1.yaml:4:26: Endpoint e1: metadata.annotations[ingot/dhcp-client-id]: has the client identifier 0x6162 of Endpoint e0 (e0.yaml:1)" + only +
-		"e2.yaml:4:27: Endpoint e2: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 of Endpoint e3 (e3.yaml:1)" + only +
-		"e3.yaml:4:27: Endpoint e3: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 of Endpoint e2 (e2.yaml:1)" + only +
-		"e4.yaml:4:26: Endpoint e4: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r of Endpoint e5 (e5.yaml:1)" + only +
-		"e5.yaml:4:26: Endpoint e5: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r of Endpoint e4 (e4.yaml:1)" + only +
-		"e8.yaml:4:26: Endpoint e8: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r (IPv6) of Endpoint e9 (e9.yaml:1)" + only +
-		"e9.yaml:4:26: Endpoint e9: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r (IPv6) of Endpoint e8 (e8.yaml:1)" + only
-	if diff := cmp.Diff(want, problemLines(CrossCheck(d))); diff != "" {
+	want := "e0.yaml:4:26: Endpoint e0: metadata.annotations[ingot/dhcp-client-id]: has the client identifier 0x6162 in 192.0.2.0/25 of Endpoint e1 (e1.yaml:1)" + only +
+		"e1.yaml:4:26: Endpoint e1: metadata.annotations[ingot/dhcp-client-id]: has the client identifier 0x6162 in 192.0.2.0/25 of Endpoint e0 (e0.yaml:1)" + only +
+		"e2.yaml:4:27: Endpoint e2: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 in 192.0.2.0/25 of Endpoint e3 (e3.yaml:1)" + only +
+		"e3.yaml:4:27: Endpoint e3: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 in 192.0.2.0/25 of Endpoint e2 (e2.yaml:1)" + only +
+		"e4.yaml:4:26: Endpoint e4: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r in 192.0.2.0/25 of Endpoint e5 (e5.yaml:1)" + only +
+		"e5.yaml:4:26: Endpoint e5: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r in 192.0.2.0/25 of Endpoint e4 (e4.yaml:1)" + only +
+		"e8.yaml:4:26: Endpoint e8: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r in fd00::/64 of Endpoint e9 (e9.yaml:1)" + only +
+		"e9.yaml:4:26: Endpoint e9: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r in fd00::/64 of Endpoint e8 (e8.yaml:1)" + only
+	if diff := cmp.Diff(want, problemLines(CrossChecker{Subnets: testSubnets}.Check(d))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -52,6 +52,9 @@ type Lease struct {
 	Unproven bool `json:"unproven,omitempty"`
 	// Relay is the relay that the client was last heard through, zero if it was none.
 	Relay LeaseRelay `json:"relay,omitzero"`
+	// Arrived is set when the client requested the address without having one. It may have come from another network.
+	// It is not stored with the lease.
+	Arrived bool `json:"-"`
 	// Reserved is the Endpoint without a MAC address that reserves Address for the client's port or
 	// client identifier, "" if none does. It is not stored with the lease.
 	Reserved string `json:"-"`

@@ -97,7 +97,7 @@ func (c *crossCheck) dangling() {
 
 // dangles reports whether what a reference names stands in no manifest, and should.
 func (c *crossCheck) dangles(to Identity) bool {
-	return to.Kind != KindServer && !(c.secretsElsewhere && to.Kind.secret()) && !c.desired.has(to) && !c.desired.IsQuarantined(to) && !c.made(to)
+	return to.Kind != KindServer && !(c.SecretsElsewhere && to.Kind.secret()) && !c.desired.has(to) && !c.desired.IsQuarantined(to) && !c.made(to)
 }
 
 func (d *Desired) has(id Identity) bool {

@@ -65,7 +65,7 @@ f:26:55: ServerBootConfiguration other/boot: spec.ignitionSecretRef.name: no man
 	for _, o := range objects {
 		d.Add(o)
 	}
-	found := CrossCheck(d)
+	found := CrossChecker{}.Check(d)
 	for i := range found {
 		if found[i].Severity != SeverityWarning {
 			t.Errorf("%s is no warning", found[i])
@@ -89,7 +89,7 @@ func TestGuessesAreBounded(t *testing.T) {
 		d.Add(&BMC{Meta: meta})
 		d.Add(&BMCSecret{Meta: Meta{Name: fmt.Sprintf("secret-%05d", i)}})
 	}
-	guessed, found := 0, CrossCheck(d)
+	guessed, found := 0, CrossChecker{}.Check(d)
 	for _, p := range found {
 		if strings.Contains(p.Message, "did you mean") {
 			guessed++

@@ -115,9 +115,3 @@ func (t Tenants) SecretOwner(id Identity) string {
 	}
 	return ""
 }
-
-// CrossCheckInGit is CrossCheck where secrets may stand elsewhere: it does not warn of
-// those that are missing.
-func CrossCheckInGit(d *Desired) []Problem {
-	return (&crossCheck{desired: d, secretsElsewhere: true}).all()
-}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -155,6 +156,11 @@ func TestWhatMayNotChange(t *testing.T) {
 	}
 }
 
+// testSubnets are those of DHCP.
+var testSubnets = []netip.Prefix{
+	netip.MustParsePrefix("192.0.2.0/25"), netip.MustParsePrefix("192.0.2.128/25"), netip.MustParsePrefix("fd00::/64"),
+}
+
 func TestCrossCheck(t *testing.T) {
 	at := func(name, source string) Meta { return Meta{Name: name, Source: source} }
 	macs := func(name, source, list string) Meta {
@@ -174,7 +180,7 @@ func TestCrossCheck(t *testing.T) {
 		"nothing in common": {
 			objects: []Object{
 				&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
-				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.1"}},
+				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.2"}},
 				&BMC{at("a", "a:2"), access("192.0.2.1", 443)},
 				&BMC{at("b", "b:2"), access("192.0.2.1", 444)},
 				&Server{at("a", "a:3"), ServerSpec{}},
@@ -187,10 +193,31 @@ func TestCrossCheck(t *testing.T) {
 				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.2"}},
 				&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.3"}},
 			},
-			want: `a:1: Endpoint a: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint b (b:1): only one of them can have it
-b:1: Endpoint b: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
-c:1: Endpoint c: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
+			want: `a:1: Endpoint a: spec.macAddress: has the MAC address 00:00:00:00:00:01 in 192.0.2.0/25 of Endpoint b (b:1): only one of them can have it
+b:1: Endpoint b: spec.macAddress: has the MAC address 00:00:00:00:00:01 in 192.0.2.0/25 of Endpoint a (a:1): only one of them can have it
+c:1: Endpoint c: spec.macAddress: has the MAC address 00:00:00:00:00:01 in 192.0.2.0/25 of Endpoint a (a:1): only one of them can have it
 `,
+		},
+		"one MAC address in several subnets, in both families and outside": {
+			objects: []Object{
+				&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.129"}},
+				&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:01", "fd00::1"}},
+				&Endpoint{at("d", "d:1"), EndpointSpec{"00:00:00:00:00:01", "198.51.100.1"}},
+				&Endpoint{at("e", "e:1"), EndpointSpec{"00:00:00:00:00:01", "198.51.100.2"}},
+			},
+		},
+		"one IP address of two Endpoints, in a subnet or not": {
+			objects: []Object{
+				&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.1"}},
+				&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:03", "198.51.100.1"}},
+				&Endpoint{at("d", "d:1"), EndpointSpec{"00:00:00:00:00:03", "198.51.100.1"}},
+			},
+			want: "a:1: Endpoint a: spec.ip: has the IP address 192.0.2.1 of Endpoint b (b:1): " + onlyOne +
+				"b:1: Endpoint b: spec.ip: has the IP address 192.0.2.1 of Endpoint a (a:1): " + onlyOne +
+				"c:1: Endpoint c: spec.ip: has the IP address 198.51.100.1 of Endpoint d (d:1): " + onlyOne +
+				"d:1: Endpoint d: spec.ip: has the IP address 198.51.100.1 of Endpoint c (c:1): " + onlyOne,
 		},
 		"one address of two BMCs, one by its Endpoint": {
 			objects: []Object{
@@ -272,7 +299,7 @@ b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them
 			for _, o := range tt.objects {
 				d.Add(o)
 			}
-			if diff := cmp.Diff(tt.want, problemLines(CrossCheck(d))); diff != "" {
+			if diff := cmp.Diff(tt.want, problemLines(CrossChecker{Subnets: testSubnets}.Check(d))); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 		})

@@ -114,6 +114,8 @@ func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.
 		return next, true
 	case old.IP == next.IP && old.Network == next.Network && old.Reserved == next.Reserved, isOlder(l, old, now), isIPv4(old.IP) && !l.Address.Is4():
 		return old, false
+	case old.IP != "" && old.IP != next.IP && old.Network != next.Network && !l.Arrived && l.Renewed.After(l.Since):
+		return old, false // it is on both networks, and only renews its lease there
 	case old.IP == next.IP: // only the name of its network, or the reservation, has changed
 		next.Since = old.Since
 	case next.Since.Before(old.Since): // it returned to an address that it still had

@@ -25,6 +25,7 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 	on := func(network string, l model.Lease) model.Lease { l.Network = network; return l }
 	host := func(l model.Lease) model.Lease { l.Role = model.RoleHost; return l }
 	renewed := func(l model.Lease, at time.Duration) model.Lease { l.Renewed = now.Add(at); return l }
+	arrived := func(l model.Lease) model.Lease { l.Arrived = true; return l }
 	ended := func(l model.Lease) model.Lease { l.Expires = now.Add(-time.Second); return l }
 	forgotten := func(l model.Lease) model.Lease { l.Expires = time.Time{}; return l }
 	declined := func(l model.Lease) model.Lease { l.Declined = true; return l }
@@ -117,10 +118,18 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 			[][]model.Lease{{given(1, "10.0.0.1", -hour)}, {on("lab", given(1, "10.1.0.1", 0))}},
 			[]*model.EndpointFacts{fact(1, "10.1.0.1", "lab", 0)},
 		},
+		"a device on two networks keeps the address that it got last": {
+			[][]model.Lease{
+				{given(1, "10.0.0.1", -2*hour)}, {on("lab", given(1, "10.1.0.1", -hour))},
+				{renewed(given(1, "10.0.0.1", -2*hour), 0)}, {on("lab", renewed(given(1, "10.1.0.1", -hour), 0))},
+				{renewed(given(1, "10.0.0.1", -2*hour), 0)},
+			},
+			[]*model.EndpointFacts{fact(1, "10.1.0.1", "lab", -hour)},
+		},
 		"a device that came back is known by the address that it still had": {
 			[][]model.Lease{
 				{given(1, "10.0.0.1", -3*hour)}, {on("lab", given(1, "10.1.0.1", -2*hour))},
-				{renewed(given(1, "10.0.0.1", -3*hour), -hour)},
+				{arrived(renewed(given(1, "10.0.0.1", -3*hour), -hour))},
 			},
 			[]*model.EndpointFacts{fact(1, "10.0.0.1", "oob", -hour)},
 		},

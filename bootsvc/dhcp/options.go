@@ -48,7 +48,7 @@ const (
 
 // options4 returns the options that p's client is told on a subnet, by code.
 func (n service4) options4(p packet4, s *lease.Subnet, boots bool) model.DHCPOptions {
-	told, own := n.told[s.Index], n.server.table.Options(lease.Query{MAC: p.mac, ClientID: p.clientID(), Port: n.portOf(p)})
+	told, own := n.told[s.Index], n.server.table.Options(lease.Query{Subnets: []*lease.Subnet{s}, MAC: p.mac, ClientID: p.clientID(), Port: n.portOf(p)})
 	if len(told)+len(own) == 0 {
 		return nil
 	}

@@ -212,6 +212,7 @@ func (n service4) discover4(p packet4, now time.Time) answer4 {
 		return silence4("exhausted") // another server may have one
 	}
 	if q.Binding {
+		l.Arrived = true
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.reply.require(dhcpv4.OptionRapidCommit.Code(), nil)
 		a.outcome, a.lease, a.fresh = "ack", &l, true
@@ -237,10 +238,11 @@ func (n service4) request4(p packet4, now time.Time) answer4 {
 	selecting := p.Options.Has(dhcpv4.OptionServerIdentifier)
 	switch {
 	case state >= lease.RenewalFree:
+		l.Arrived = !address4(p.ClientIPAddr).IsValid()
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.outcome, a.lease = "ack", &l
 		a.renews = state == lease.RenewalKnown
-		a.fresh = state == lease.RenewalFree && !selecting && !address4(p.ClientIPAddr).IsValid() // INIT-REBOOT
+		a.fresh = state == lease.RenewalFree && !selecting && l.Arrived // INIT-REBOOT
 		return a
 	case state == lease.RenewalUnknown && !selecting, len(q.Subnets) == 0:
 		return silence4("unknown address") // it may be another server's

@@ -108,7 +108,7 @@ func TestAClientThatNothingShowsHasALeaseByItsDUID6(t *testing.T) {
 			l.wants(asks, relayed7, "fd00::10")
 			stored := l.store.get(netip.MustParseAddr("fd00::10"))
 			want := model.Lease{
-				Network: "net", Role: model.RoleHost, Address: netip.MustParseAddr("fd00::10"), ClientID: stored.ClientID, IAID: 1, Unproven: true,
+				Network: "net", Role: model.RoleHost, Address: netip.MustParseAddr("fd00::10"), ClientID: stored.ClientID, IAID: 1, Unproven: true, Arrived: true,
 				Since: start6, Renewed: start6, Expires: start6.Add(time.Hour), Relay: model.LeaseRelay{Address: netip.MustParseAddr("fd00::1")},
 			}
 			if diff := cmp.Diff(want, stored, cmpopts.EquateComparable(netip.Addr{})); diff != "" {

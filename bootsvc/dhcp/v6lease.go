@@ -104,6 +104,7 @@ func (d *decision6) grant(x *exchange6, i int) {
 func (d *decision6) give(x *exchange6, ia ia6, l model.Lease) {
 	d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id, lease: lifetime6{prefixOf(l), l.Expires.Sub(l.Renewed)}})
 	if x.asker.Binding {
+		l.Arrived = x.kind == dhcpv6.MessageTypeSolicit || x.kind == dhcpv6.MessageTypeRequest
 		d.leases = append(d.leases, l)
 	}
 }

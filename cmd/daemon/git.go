@@ -15,14 +15,16 @@ import (
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
 	auth := o.Git.Credentials()
-	crossCheck, stillFit := model.CrossCheck, model.StillFit
-	if o.SecretFiles != "" {
-		crossCheck, stillFit = model.CrossCheckInGit, model.StillFitInGit
+	checker := model.CrossChecker{SecretsElsewhere: o.SecretFiles != ""}
+	for _, n := range o.DHCP {
+		for _, s := range n.Subnets {
+			checker.Subnets = append(checker.Subnets, s.CIDR)
+		}
 	}
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: crossCheck, StillFit: stillFit},
+		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: checker.Check, StillFit: checker.StillFits},
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

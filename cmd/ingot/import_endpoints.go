@@ -27,7 +27,7 @@ type importEndpointsCommand struct {
 
 // Help implements kong.HelpProvider.
 func (importEndpointsCommand) Help() string {
-	return `Creates an Endpoint for each line of a CSV file, so that Ingot reserves the address for the device with this MAC address. The line mac,ip,name at the top is optional, lines that begin with # are ignored, and a name may be empty: it is then made from the address. An error in any line is reported with its number, and nothing is written. docs/networks.md has the commands that make the file from Kea, dnsmasq and ISC dhcpd.
+	return `Creates an Endpoint for each line of a CSV file, so that Ingot reserves the address for the device with this MAC address. The line mac,ip,name at the top is optional, lines that begin with # are ignored, and a name may be empty: it is then made from the address. An error in any line is reported with its number, and nothing is written. A MAC address may have several lines, one for each subnet. docs/networks.md has the commands that make the file from Kea, dnsmasq and ISC dhcpd.
 
 Examples:
 
@@ -98,7 +98,7 @@ func endpointsOf(file string, in io.Reader) (map[string]string, error) {
 type endpointTable struct {
 	file      string
 	manifests map[string]string // by file name
-	lines     map[string]int    // of each MAC address, IP address and name
+	lines     map[string]int    // of each IP address and name
 	problems  []model.Problem
 }
 
@@ -127,7 +127,7 @@ func (t *endpointTable) add(line int, mac, ip, name string) {
 		return
 	}
 	e := objects[0].(*model.Endpoint)
-	for _, value := range []string{e.Spec.MACAddress, e.Spec.IP, e.Name} {
+	for _, value := range []string{e.Spec.IP, e.Name} {
 		if before, twice := t.lines[value]; twice {
 			t.wrong(line, "", fmt.Sprintf("%q is already in line %d", value, before))
 		}

@@ -56,7 +56,6 @@ func TestImportEndpointsReportsEachWrongLine(t *testing.T) {
 		"no MAC address":      {"mac,ip,name\n,192.0.2.2,b\n", "standard input:2: macAddress: is required"},
 		"no IP address":       {"02:00:00:00:00:01,192.0.2.300,b\n", `standard input:1: ip: found "192.0.2.300", want an IP address`},
 		"not a name":          {"02:00:00:00:00:01,192.0.2.3,a_b\n", `standard input:1: name: found "a_b", want at most`},
-		"same MAC address":    {"020000000001,192.0.2.1,a\n\n02:00:00:00:00:01,192.0.2.2,b\n", `standard input:3: "02:00:00:00:00:01" is already in line 1`},
 		"same IP address":     {"020000000001,fd00::1,a\n020000000002,fd00:0::1,b\n", `standard input:2: "fd00::1" is already in line 1`},
 		"same name":           {"020000000001,192.0.2.1,a\n020000000002,192.0.2.2,A\n", `standard input:2: "a" is already in line 1`},
 		"two columns":         {"020000000001,192.0.2.1\n", "standard input:1: wrong number of fields, want mac,ip,name"},

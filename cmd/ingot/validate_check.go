@@ -176,7 +176,7 @@ func (m *manifestCheck) finish(search *manifestSearch) *validation {
 			m.desired.Quarantined[id] = []string{""} // it stands there: what names it is not wrong for that
 		}
 	}
-	m.problems = append(m.problems, model.CrossCheck(m.desired)...)
+	m.problems = append(m.problems, model.CrossChecker{}.Check(m.desired)...)
 	model.SortProblems(m.problems)
 	v := &validation{
 		Files: len(search.files) - m.foreign, Ignored: search.ignored, Foreign: m.foreign, Objects: m.objects,

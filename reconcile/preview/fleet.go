@@ -61,7 +61,7 @@ func (f *Fleet) document(d *report.Document) {
 		f.bmcs[model.BMCName(d.Metadata.Name)] = spec
 	case report.EndpointSpec:
 		st, _ := d.Status.(report.EndpointStatus)
-		if spec.IP != "" && spec.MACAddress != "" {
+		if f.Observed.Endpoints[d.Metadata.Name] != nil && spec.IP != "" { // or it is another Endpoint of the device
 			f.Observed.EndpointFacts[spec.MACAddress] = &model.EndpointFacts{MACAddress: spec.MACAddress, IP: spec.IP, Network: st.Network}
 		}
 	case report.ServerSpec:

@@ -238,8 +238,10 @@ func (all *reservations) warnUseless(r Reservation) {
 func (t *Table) Options(q Query) model.DHCPOptions {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	_, _, hasAddress := t.reserved.onLink(q)
 	for _, r := range t.reserved.of(q) {
-		if r.Options != nil {
+		// The options of an address in another subnet count only for a client with none here.
+		if _, onLink := q.onLink(r.Address); r.Options != nil && (onLink || !hasAddress) {
 			return r.Options
 		}
 	}

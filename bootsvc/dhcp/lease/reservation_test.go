@@ -57,6 +57,34 @@ func TestWhoseAReservationIs(t *testing.T) {
 	}
 }
 
+// TestOneCardWithSeveralReservations: of one network card each link has its own address and options.
+func TestOneCardWithSeveralReservations(t *testing.T) {
+	other, v6 := hosts(), hosts()
+	other.CIDR, other.Ranges, other.Gateway = netip.MustParsePrefix("198.51.100.0/24"), nil, netip.Addr{}
+	v6.CIDR, v6.Ranges, v6.Gateway = netip.MustParsePrefix("fd00:9::/64"), nil, netip.Addr{}
+	w := newWorld(setup{subnets: []Subnet{hosts(), other, v6}})
+	w.table.SetReservations([]Reservation{
+		{MAC: mac1, Name: "a", Address: addr("192.0.2.77"), Options: model.DHCPOptions{12: []byte("a")}},
+		{MAC: mac1, Name: "b", Address: addr("198.51.100.77")},
+		{MAC: mac1, Name: "c", Address: addr("fd00:9::77"), Options: model.DHCPOptions{12: []byte("c")}},
+	})
+	for i, want := range []struct{ address, name string }{{"192.0.2.77", "a"}, {"198.51.100.77", ""}, {"fd00:9::77", "c"}} {
+		q := ask(w, mac1, "", t0)
+		q.Subnets = w.network.Subnets[i : i+1]
+		l, err := w.table.Offer(q)
+		if err != nil || l.Address != addr(want.address) {
+			t.Fatalf("got %s, %v, want %s", l.Address, err, want.address)
+		}
+		commitNow(t, w, l)
+		if got := string(w.table.Options(q)[12]); got != want.name {
+			t.Errorf("%s: host name %q, want %q", want.address, got, want.name)
+		}
+	}
+	if got := w.table.Addresses([]string{mac1}, t0); len(got) != 3 {
+		t.Errorf("it has %s", got)
+	}
+}
+
 func TestADeviceThatIsPluggedInElsewhereLeavesThePortsAddress(t *testing.T) {
 	w := newWorld(setup{})
 	w.table.SetReservations([]Reservation{{Port: model.RelayPort{CircuitID: "Eth7"}, Address: addr("192.0.2.77")}})

@@ -2,6 +2,8 @@ package addresses
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
 	"ingot/bootsvc/netboot"
@@ -36,7 +38,8 @@ func (l *Loaders) ofCard(d *model.Desired, mac string) netboot.LoaderKind {
 	defer l.mu.Unlock()
 	if l.of != d {
 		l.of, l.byCard = d, make(map[string]netboot.LoaderKind)
-		for _, e := range d.Endpoints {
+		for _, name := range slices.Sorted(maps.Keys(d.Endpoints)) { // of several with one card, the last that has a kind
+			e := d.Endpoints[name]
 			if kind := e.Annotations[model.AnnotationBootLoader]; kind != "" && e.Spec.MACAddress != "" {
 				l.byCard[e.Spec.MACAddress] = netboot.LoaderKind(kind)
 			}

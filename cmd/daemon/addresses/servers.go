@@ -11,7 +11,7 @@ import (
 func ServersWithout(d *model.Desired, o *model.Observed, macs func(model.ServerName) []string) (names []string) {
 	hasIP := make(map[string]bool)
 	for _, e := range d.Endpoints {
-		hasIP[e.Spec.MACAddress] = e.Spec.IP != ""
+		hasIP[e.Spec.MACAddress] = hasIP[e.Spec.MACAddress] || e.Spec.IP != ""
 	}
 	for name := range o.Servers {
 		if !slices.ContainsFunc(macs(name), func(mac string) bool { return hasIP[mac] }) {

@@ -167,7 +167,7 @@ func (s *Set) Endpoints() []*Endpoint {
 	all := slices.Clone(s.devices.all)
 	for name, m := range s.in.Desired.Endpoints {
 		if why := s.devices.awaits(m); why.Reason != "" {
-			all = append(all, &Endpoint{Name: name, IP: m.Spec.IP, Manifest: m, Why: why})
+			all = append(all, &Endpoint{Name: name, MAC: m.Spec.MACAddress, IP: m.Spec.IP, Manifest: m, Why: why})
 		}
 	}
 	slices.SortFunc(all, byName)

@@ -179,6 +179,50 @@ func TestEndpointByReservedAddress(t *testing.T) {
 	}
 }
 
+// TestDeviceWithSeveralEndpoints: a device is the Endpoint with its leased address, else the one that a BMC names. The others
+// name it.
+func TestDeviceWithSeveralEndpoints(t *testing.T) {
+	const mac = "02:00:00:00:00:01"
+	endpoint := func(name, ip string) model.Object {
+		return &model.Endpoint{Meta: model.Meta{Name: name}, Spec: model.EndpointSpec{MACAddress: mac, IP: ip}}
+	}
+	git := []model.Object{endpoint("a", "192.0.2.1"), endpoint("b", "198.51.100.1"), endpoint("c", "fd00::1")}
+	names := func(name string) model.Object {
+		return &model.BMC{Meta: model.Meta{Name: "b1"}, Spec: model.BMCSpec{EndpointRef: &model.LocalRef{Name: name}}}
+	}
+	leased := func(ip string) []model.EndpointFacts {
+		return []model.EndpointFacts{{MACAddress: mac, IP: ip, Network: "oob"}}
+	}
+	for name, c := range map[string]struct {
+		objects []model.Object
+		facts   []model.EndpointFacts
+		want    string
+	}{
+		"nothing is known":              {git, nil, "a"},
+		"a BMC names one":               {append(git, names("b")), nil, "b"},
+		"it has the address of one":     {git, leased("fd00::1"), "c"},
+		"it has another than BMCs name": {append(git, names("b")), leased("192.0.2.1"), "a"},
+		"it has none of the addresses":  {append(git, names("c")), leased("203.0.113.1"), "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputOf(c.objects, c.facts...)
+			s := Load(in)
+			all := s.Endpoints()
+			if len(all) != 3 {
+				t.Fatalf("%d Endpoints, want all of Git", len(all))
+			}
+			for _, e := range all {
+				if is := e.Name == c.want; is != (e.Record != nil) || is == (e.Why.Reason == model.ReasonShadowedBy && e.DescribedBy == "") || e.MAC != mac {
+					t.Errorf("%s: record %v, MAC address %s, %s", e.Name, e.Record != nil, e.MAC, e.Why.Reason)
+				}
+			}
+			if b := s.Named("b1"); b != nil && (b.Endpoint == nil || b.Endpoint.Name != c.want) {
+				t.Errorf("the BMC has %v", b.Endpoint)
+			}
+		})
+	}
+}
+
 func TestSecretOfFoundBMC(t *testing.T) {
 	in := inputOf(nil)
 	in.Policy.Tenants = fleettest.Tenants

@@ -82,6 +82,11 @@ func loadDevices(in *Input) *devices {
 			e.Prefix = entry
 		}
 	}
+	for _, m := range in.Desired.Endpoints {
+		if e := d.byMAC[m.Spec.MACAddress]; e != nil && byIP[m.Spec.IP] == nil {
+			byIP[m.Spec.IP] = e
+		}
+	}
 	for name, b := range in.Desired.BMCs {
 		e := d.of(b)
 		if access := b.Spec.Access; access != nil && access.MACAddress == "" {
@@ -112,13 +117,18 @@ func (d *devices) find() {
 	desired, o := d.in.Desired, d.in.Observed
 	d.byMAC = make(map[string]*Endpoint, len(desired.Endpoints)+len(o.EndpointFacts))
 	names := slices.Sorted(maps.Keys(desired.Endpoints))
-	for _, name := range names {
-		if m := desired.Endpoints[name]; m.Spec.MACAddress != "" && d.at(m.Spec.MACAddress).Manifest == nil {
-			d.at(m.Spec.MACAddress).Manifest = m
-		}
-	}
 	for mac, facts := range o.EndpointFacts {
 		d.at(mac).facts = facts
+	}
+	refs := d.references()
+	for _, name := range names {
+		m := desired.Endpoints[name]
+		if m.Spec.MACAddress == "" {
+			continue
+		}
+		if e := d.at(m.Spec.MACAddress); e.Manifest == nil || e.rank(m, refs) > e.rank(e.Manifest, refs) {
+			e.Manifest = m
+		}
 	}
 	// DHCP gave the device of an Endpoint without a MAC address the address that is reserved for its port, or
 	// for its client identifier. A device that had the address before keeps it until its lease ends.
@@ -130,18 +140,35 @@ func (d *devices) find() {
 			d.at(mac).Manifest = m
 		}
 	}
-	d.addRecords()
+	d.addRecords(refs)
 }
 
-// addRecords adds the records, without those of devices that are gone and not remembered.
-func (d *devices) addRecords() {
-	desired, o := d.in.Desired, d.in.Observed
+// references are the names of the Endpoints that BMCs in Git name.
+func (d *devices) references() map[string]bool {
 	refs := make(map[string]bool)
-	for _, b := range desired.BMCs {
+	for _, b := range d.in.Desired.BMCs {
 		if ref := b.Spec.EndpointRef; ref != nil {
 			refs[ref.Name] = true
 		}
 	}
+	return refs
+}
+
+// rank orders the manifests of a device, which has one for each of its subnets: the one with its leased address first, then
+// the one that a BMC names.
+func (e *Endpoint) rank(m *model.Endpoint, refs map[string]bool) int {
+	switch {
+	case e.facts != nil && e.facts.IP == m.Spec.IP:
+		return 2
+	case refs[m.Name]:
+		return 1
+	}
+	return 0
+}
+
+// addRecords adds the records, without those of devices that are gone and not remembered.
+func (d *devices) addRecords(refs map[string]bool) {
+	o := d.in.Observed
 	for _, name := range slices.Sorted(maps.Keys(o.Endpoints)) {
 		rec := o.Endpoints[name]
 		if d.byMAC[rec.MACAddress] == nil && !d.remembered(rec) && !refs[name] {
@@ -344,6 +371,9 @@ func (d *devices) named(name string) *Endpoint {
 	if e := d.byName[name]; e != nil {
 		return e
 	}
+	if m := d.in.Desired.Endpoints[name]; m != nil && m.Spec.MACAddress != "" {
+		return d.byMAC[m.Spec.MACAddress] // by another of its Endpoints
+	}
 	mac, _ := model.CanonicalMAC(name[max(len(name)-12, 0):])
 	if e := d.byMAC[mac]; e != nil && e.ownName() == name {
 		return e
@@ -353,8 +383,11 @@ func (d *devices) named(name string) *Endpoint {
 
 // awaits says why the device of an Endpoint in Git is not known; the zero Why if it is.
 func (d *devices) awaits(m *model.Endpoint) proposal.Why {
-	if m == nil || m.Spec.MACAddress != "" || d.byName[m.Name] != nil {
+	if m == nil || d.byName[m.Name] != nil {
 		return proposal.Why{}
+	}
+	if e := d.byMAC[m.Spec.MACAddress]; e != nil {
+		return e.why(model.ReasonShadowedBy, "device "+e.MAC+" is shown as Endpoint "+e.Name, proposal.ActorNone)
 	}
 	waits := "no lease yet for " + m.Awaits()
 	holder := d.in.Observed.EndpointFacts[d.holders[m.Spec.IP]]
