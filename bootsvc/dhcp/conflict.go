@@ -82,7 +82,7 @@ func (c *conflicts) later(answer func()) bool {
 func (n service4) unused(p packet4, a answer4) answer4 {
 	for range maxConflicts {
 		q := n.query4(p, a.client, n.server.options.Clock())
-		switch n.lookFor(q, n.linkTo(a.client)) {
+		switch n.lookFor(q) {
 		case usedByNobody:
 			return a
 		case usedNotOffered:
@@ -106,8 +106,8 @@ const (
 )
 
 // lookFor finds out whether somebody uses q.Wish, which the client is offered, and then sets it aside.
-func (n *network) lookFor(q lease.Query, on inuse.Link) use {
-	by, used := n.server.conflicts.prober.InUse(q.Wish, on)
+func (n *network) lookFor(q lease.Query) use {
+	by, used := n.server.conflicts.prober.InUse(q.Wish, n.linkTo(q))
 	// Behind a router nobody can tell whether it is the client itself that answers.
 	if !used || by != "" && by == q.MAC || by == "" && n.server.table.Reserved(q) == q.Wish || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
 		n.server.table.SetAsked(q.Wish)
@@ -126,18 +126,48 @@ func (n *network) lookFor(q lease.Query, on inuse.Link) use {
 	return usedByOther
 }
 
-// linkTo returns the link that an address is asked for on, zero for behind a router.
-func (n *network) linkTo(addr netip.Addr) inuse.Link {
-	l := n.sockets.link()
-	if slices.ContainsFunc(l.of(addr.Is6()), func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		return n.ownLink(l)
+// noteDecline logs why a client declined an address, which was set aside, or given back if l is not. A client that checks its
+// address (RFC 5227) declines one that is in use within a second, too, and may send a message. So the link is
+// asked whether another device uses an address that is refused: only then it is a conflict. Where the link is not
+// probed, the address is offered again after a minute, to any client.
+func (n *network) noteDecline(q lease.Query, refuses bool, message string, l *model.Lease) {
+	if l == nil || !l.Declined { // it declined so often that its declines no longer count
+		return
 	}
-	return inuse.Link{}
+	facts := []any{"network", n.Name, "mac", q.MAC, "address", q.Wish, "message", model.ReadableIdentifier(message)}
+	if !refuses {
+		n.server.options.Log.Warn("a device found its address in use by another", facts...)
+		return
+	}
+	decide := func() {
+		defer n.recoverPanic(q.Wish.Is6(), netip.AddrPort{})
+		if by, used := n.isUsed(q); used {
+			n.server.options.Log.Warn("a device found its address in use by another", append(facts, "by", by)...)
+			if l := n.server.table.ConfirmDecline(q.Wish, n.server.options.Clock()); l != nil {
+				n.server.committer.Commit(*l, func(error) {}) // it is true in memory
+			}
+			return
+		}
+		n.server.options.Log.Warn("a device refused its lease", facts...)
+	}
+	if !n.probes() || q.Bits > 0 || !n.server.conflicts.later(decide) {
+		n.server.options.Log.Warn("a device refused its lease", facts...)
+	}
 }
 
-// ownLink returns n's link, zero if nobody can be asked on it.
-func (n *network) ownLink(l *link) inuse.Link {
-	if n.Interface == "" || len(l.mac) != len(model.MAC{}) {
+// isUsed reports whether another device than the client that declined q.Wish uses it.
+func (n *network) isUsed(q lease.Query) (by string, used bool) {
+	by, used = n.server.conflicts.prober.InUse(q.Wish, n.linkTo(q))
+	return by, used && by != q.MAC && !n.server.conflicts.isProxy(by, q.Wish, q.Now)
+}
+
+// linkTo returns the link on which q.Wish is probed, zero for behind a router and for a link that cannot be probed. Over IPv6 the
+// interface need not have an address of its clients' subnet.
+func (n *network) linkTo(q lease.Query) inuse.Link {
+	l := n.sockets.link()
+	isOwn := q.Wish.Is6() && !q.Relay.Address.IsValid() ||
+		slices.ContainsFunc(l.of(q.Wish.Is6()), func(p netip.Prefix) bool { return p.Contains(q.Wish) })
+	if !isOwn || n.Interface == "" || len(l.mac) != len(model.MAC{}) {
 		return inuse.Link{}
 	}
 	return inuse.Link{Index: l.index, MAC: l.mac}

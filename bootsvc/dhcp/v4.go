@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
 	"slices"
@@ -283,17 +284,24 @@ func (n service4) describe4(p packet4, a *answer4, s *lease.Subnet, last bool, n
 	a.reply.echo(p)
 }
 
-// decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3).
+// hastyDecline is how soon after its lease a client declines an address that it does not want. Leases have whole seconds,
+// so this is a second at least.
+const hastyDecline = 2 * time.Second
+
+// decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3), or refuses: OVMF declines a lease
+// without an option that it needs, at once and with a message.
 func (n service4) decline4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
-	l, ok := n.server.table.Decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
+	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
+	message := bytes.TrimRight(p.Options.Get(dhcpv4.OptionMessage), "\x00")
+	refuses := len(message) > 0 || now.Sub(n.server.table.Leased([]string{p.mac})) < hastyDecline
+	l, ok := n.server.table.Decline(q, refuses)
 	if !ok {
 		return silence4("not its own")
 	}
-	n.server.options.Log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac,
-		"address", address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), "setAside", l != nil && l.Declined)
+	n.noteDecline(q, refuses, string(message), l)
 	return answer4{outcome: "declined", lease: l}
 }
 

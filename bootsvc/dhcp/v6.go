@@ -248,11 +248,6 @@ func (n service6) answer6(ctx context.Context, x *exchange6, d decision6, from n
 		n.server.noteAnswer(*d.boot, d.client(x.peer))
 	}
 	n.reply6(x, d, from)
-	if x.kind == dhcpv6.MessageTypeDecline {
-		for _, l := range d.leases {
-			n.server.options.Log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
-		}
-	}
 }
 
 // buffers6 are memory for one answer each. A longer one has memory of its own.

@@ -757,7 +757,7 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 		t.Errorf("%v is held by %q, %v; want %s", derived, mac, ok, mac6)
 	}
 	want := model.Lease{
-		Network: "net", Role: model.RoleHost, MAC: mac6, Address: derived, ClientID: "00030001525400120001", IAID: 7,
+		Network: "net", Role: model.RoleHost, MAC: mac6, Address: derived, ClientID: "00030001525400120001", IAID: 7, Arrived: true,
 		Since: start6, Renewed: start6, Expires: start6.Add(time.Hour), Relay: model.LeaseRelay{Address: netip.MustParseAddr("fd07::1")},
 	}
 	if diff := cmp.Diff(want, l.store.get(derived), cmpopts.EquateComparable(netip.Addr{})); diff != "" {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
 
-	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/dhcp/lease"
 )
 
@@ -81,18 +80,9 @@ func (n service6) usesOf(x *exchange6, queries []lease.Query) []use {
 	for i, q := range queries {
 		asking.Go(func() {
 			defer n.recoverPanic(true, netip.AddrPortFrom(x.peer, 0))
-			uses[i] = n.lookFor(q, n.linkOf6(x, q.Wish))
+			uses[i] = n.lookFor(q)
 		})
 	}
 	asking.Wait()
 	return uses
-}
-
-// linkOf6 returns the link that an address of x's client is asked for on, zero for behind a relay. The interface
-// need not have an address of its clients' subnet.
-func (n service6) linkOf6(x *exchange6, addr netip.Addr) inuse.Link {
-	if !x.relay.IsValid() {
-		return n.ownLink(n.sockets.link())
-	}
-	return n.linkTo(addr)
 }

@@ -51,7 +51,7 @@ func (x *exchange6) decide() (decision6, error) {
 	case dhcpv6.MessageTypeRelease:
 		return x.giveBack(x.table.Release), nil
 	case dhcpv6.MessageTypeDecline:
-		return x.giveBack(x.table.Decline), nil
+		return x.giveBack(x.decline), nil
 	case dhcpv6.MessageTypeInformationRequest:
 		return decision6{answer6: x.reply()}, nil
 	default:
@@ -421,6 +421,16 @@ func (x *exchange6) confirm() (decision6, error) {
 		return d, drop6Nothing
 	}
 	return d, nil
+}
+
+// decline sets an address aside that its client found in use, or refuses with the text of a status (RFC 8415 §21.13). How soon
+// it declines does not count, because duplicate address detection (RFC 4862 §5.4) often ends within a second.
+func (x *exchange6) decline(q lease.Query) (*model.Lease, bool) {
+	l, ok := x.table.Decline(q, x.reason != "")
+	if ok {
+		x.network.noteDecline(q, x.reason != "", x.reason, l)
+	}
+	return l, ok
 }
 
 // giveBack answers a Release or a Decline (RFC 8415 §18.3.7, §18.3.8): it succeeds

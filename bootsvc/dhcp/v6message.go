@@ -56,6 +56,7 @@ type message6 struct {
 	nic           []byte
 	userClasses   [][]byte
 	vendorClasses []string
+	reason        string // the text of its status, RFC 8415 §21.13
 }
 
 // ia6 is an identity association (RFC 8415 §12): what a client wants leased, and
@@ -119,6 +120,8 @@ func (m *message6) option(code dhcpv6.OptionCode, value []byte) error {
 		}
 	case dhcpv6.OptionNII:
 		m.nic = value
+	case dhcpv6.OptionStatusCode:
+		m.reason = string(value[min(len(value), 2):])
 	case dhcpv6.OptionUserClass:
 		m.userClasses = append(m.userClasses, classes6(value)...)
 	case dhcpv6.OptionVendorClass:

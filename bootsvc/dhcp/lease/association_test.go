@@ -131,7 +131,7 @@ func TestAnAddressThatOneOfTwoAssociationsDeclines(t *testing.T) {
 			}
 			q := ask(w, mac1, "192.0.2.10", t0)
 			q.ClientID, q.IAID = "ovmf", 2
-			l, ok := w.table.Decline(q)
+			l, ok := w.table.Decline(q, false)
 			if !ok || !l.Declined || !l.Expires.Equal(t0.Add(tc.want)) {
 				t.Errorf("got %+v, want it set aside until %s", l, t0.Add(tc.want))
 			}

@@ -29,10 +29,10 @@ func (t *Table) Release(q Query) (l *model.Lease, ok bool) {
 	return e.giveBack(q), true
 }
 
-// Decline sets q.Wish aside, which a client found in use by somebody else; it returns
-// what release does. A client that declines too much only gives its address back, so
-// that nobody can empty a pool.
-func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
+// Decline sets q.Wish aside for as long as a client may find it in use by another device, or shortly if the client only refuses
+// it; it returns what Release does. A client that declines too much only gives its address back, so that no client can
+// empty a pool.
+func (t *Table) Decline(q Query, refuses bool) (l *model.Lease, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.leasedTo(q)
@@ -43,12 +43,30 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 		return e.giveBack(q), true
 	}
 	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true}
+	if refuses {
+		aside.Expires = q.Now.Add(refusedFor)
+	}
 	if told := timeOf(e.expires); e.removeHolder(q.association(), q.Now) && told.After(aside.Expires) {
 		aside.Expires = told // another association uses it, and may until then
 	}
 	t.index.set(e, aside)
 	aside = e.lease()
 	return &aside, true
+}
+
+// ConfirmDecline keeps an address aside that another device was found to use after its client had declined it. The lease is
+// to be committed; it is nil if the address is no longer aside.
+func (t *Table) ConfirmDecline(a netip.Addr, now time.Time) *model.Lease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.index.bySlot[slot{a, 0}]
+	if e == nil || !e.declined {
+		return nil
+	}
+	l := e.lease()
+	l.Expires = timeOf(max(e.expires, seconds(now.Add(setAside))))
+	t.index.set(e, l)
+	return &l
 }
 
 // Unasked reports whether a is only offered, and nobody was asked yet whether somebody uses it.

@@ -14,7 +14,7 @@ func TestLeasesAreListedAndOffersAreNot(t *testing.T) {
 	w := newWorld(setup{})
 	lease(t, w, mac1, t0)
 	lease(t, w, mac2, t0)
-	if _, ok := w.table.Decline(ask(w, mac2, "192.0.2.11", t0)); !ok {
+	if _, ok := w.table.Decline(ask(w, mac2, "192.0.2.11", t0), false); !ok {
 		t.Fatal("it cannot be declined")
 	}
 	must.Get(w.table.Offer(ask(w, mac3, "", t0)))(t)

@@ -107,7 +107,7 @@ func (p *promises) step() {
 		}
 	case 9:
 		if a := p.has(mac, true); a != "" {
-			if l, _ := p.w.table.Decline(ask(p.w, mac, a, time.Now())); l != nil {
+			if l, _ := p.w.table.Decline(ask(p.w, mac, a, time.Now()), false); l != nil {
 				p.w.committer.Commit(*l, func(error) {})
 			}
 		}

@@ -108,7 +108,7 @@ func (h *history) step() {
 		}
 		h.commit(*l)
 	case 8:
-		if l, _ := h.w.table.Decline(q); l != nil && has {
+		if l, _ := h.w.table.Decline(q, false); l != nil && has {
 			h.commit(*l)
 		}
 	case 9:

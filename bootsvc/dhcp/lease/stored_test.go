@@ -52,7 +52,7 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 		},
 		"an address that somebody else uses stays set aside": {
 			then: func(t *testing.T, w *world, o *outcomes) {
-				l, ok := w.table.Decline(ask(w, mac1, "192.0.2.10", time.Now()))
+				l, ok := w.table.Decline(ask(w, mac1, "192.0.2.10", time.Now()), false)
 				if !ok {
 					t.Fatal("it is not its own")
 				}

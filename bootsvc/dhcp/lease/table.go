@@ -17,6 +17,7 @@ const (
 	offerFor     = time.Minute      // an offer that was not taken yet
 	shortOffer   = 10 * time.Second // the same when a pool is full of offers
 	setAside     = 10 * time.Minute // an address that somebody else was found to use
+	refusedFor   = time.Minute      // an address that its client refused, so that it is offered another when it asks again
 	keptFor      = 10 * time.Minute // an ended lease of a Reserved server, before it is looked at again
 	leastRest    = 60               // seconds of a lease that ends for a reservation: who asks later asks anew
 	maxDeclines  = 3                // that one MAC address may make in setAside

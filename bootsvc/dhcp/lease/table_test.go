@@ -95,7 +95,7 @@ func TestOffer(t *testing.T) {
 		"an address that was declined is given to nobody": {
 			before: func(t *testing.T, w *world) {
 				lease(t, w, mac2, t0)
-				if l, ok := w.table.Decline(ask(w, mac2, "192.0.2.10", t0)); !ok || !l.Declined {
+				if l, ok := w.table.Decline(ask(w, mac2, "192.0.2.10", t0), false); !ok || !l.Declined {
 					t.Fatalf("not set aside: %+v", l)
 				}
 			},
@@ -330,7 +330,7 @@ func TestDeclinesAreBounded(t *testing.T) {
 	subnet.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.109")}
 	aside := func(w *world, mac string) bool {
 		a := lease(t, w, mac, t0)
-		l, ok := w.table.Decline(ask(w, mac, a.String(), t0))
+		l, ok := w.table.Decline(ask(w, mac, a.String(), t0), false)
 		if !ok {
 			t.Fatalf("%s cannot decline its own address", mac)
 		}
