@@ -20,6 +20,8 @@ type conn struct {
 	bound bool   // to an interface
 	// senders are known of clients of DHCPv6 on an interface; nil = they are not.
 	senders *senders
+	// offers receives the answers of other DHCP servers on an interface; nil = they are not seen.
+	offers *os.File
 	// opened is from when on the kernel keeps packets for it.
 	opened time.Time
 	packet [maxPacket + 1]byte // of the reader; of a longer packet enough to refuse it
@@ -48,6 +50,9 @@ func listen(name string, to netip.AddrPort) (*conn, error) {
 func (c *conn) Close() error {
 	if c.senders != nil {
 		_ = c.senders.Close()
+	}
+	if c.offers != nil {
+		_ = c.offers.Close()
 	}
 	return c.Socket.Close()
 }

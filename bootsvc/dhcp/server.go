@@ -79,6 +79,8 @@ type Server struct {
 	loopLimiter *netboot.LoopLimiter
 	limiter     *limiter
 	conflicts   *conflicts
+	foreign     foreignServers
+	ignored     *netboot.LoopLimiter // of scripts that iPXE is offered in mode proxy
 	metrics     metrics
 
 	loaded atomic.Bool // the leases of the store are known
@@ -109,7 +111,7 @@ func New(o Options) (*Server, error) {
 		o.Store = forgetful{}
 	}
 	s := &Server{
-		options: o, loopLimiter: netboot.NewLoaderLimiter(), limiter: newLimiter(), conflicts: newConflicts(o.Prober), metrics: newMetrics(o.Registerer),
+		options: o, loopLimiter: netboot.NewLoaderLimiter(), ignored: netboot.NewLoaderLimiter(), limiter: newLimiter(), conflicts: newConflicts(o.Prober), metrics: newMetrics(o.Registerer),
 	}
 	for _, cfg := range o.Networks {
 		if !cfg.Serves() {
@@ -184,6 +186,7 @@ func (s *Server) follow(ctx context.Context) {
 			for _, c := range n.sockets.unread() {
 				readers.Go(func() { n.read(ctx, c) })
 			}
+			service4{n}.overhear()
 			return nil
 		})
 		s.learnOwn()
@@ -235,6 +238,13 @@ func (s *Server) learnOwn() {
 		s.own = own
 		s.table.SetOwn(maps.Clone(own))
 	}
+}
+
+// isOwn reports whether an address is this machine's.
+func (s *Server) isOwn(a netip.Addr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own[a]
 }
 
 // Close closes the sockets that Listen bound, for a caller that does not call Run,

@@ -236,6 +236,11 @@ func (s *sockets) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 		}
 		c.senders = s.senders(l)
 	}
+	if port == port4Server && l.name != "" && s.network.Boots() {
+		if c.offers, err = openOffers(l.index); err != nil {
+			s.log.Warn("boot offers of other DHCP servers are not noticed, which needs CAP_NET_RAW", "network", s.network.Name, "err", err)
+		}
+	}
 	at.Store(c)
 	s.mu.Lock()
 	s.fresh = append(s.fresh, c)

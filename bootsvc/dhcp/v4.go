@@ -228,7 +228,7 @@ func (n service4) discover4(p packet4, now time.Time) answer4 {
 func (n service4) request4(p packet4, now time.Time) answer4 {
 	wish := p.wish()
 	if !p.forUs() {
-		n.server.options.Heard.Asked(p.mac, wish)
+		n.noteForeignLease(p, now)
 		return silence4("other server")
 	}
 	if !wish.IsValid() {
@@ -342,7 +342,7 @@ func (n service4) decideProxy4(p packet4, now time.Time) answer4 {
 	kind := dhcpv4.MessageTypeAck
 	switch t := p.kind; {
 	case t == dhcpv4.MessageTypeRequest && p.port == port4Server:
-		n.server.options.Heard.Asked(p.mac, p.wish())
+		n.noteForeignLease(p, now)
 		return silence4("ignored")
 	case t == dhcpv4.MessageTypeDiscover && p.port == port4Server:
 		kind = dhcpv4.MessageTypeOffer

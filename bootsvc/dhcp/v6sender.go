@@ -37,15 +37,25 @@ type senders struct {
 }
 
 func openSenders(index int) (*senders, error) {
-	frames, err := openFrames(unix.SOCK_DGRAM)
+	frames, err := listenFrames(index, clients6, socketBuffer)
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{File: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
+	return &senders{File: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}, nil
+}
+
+// listenFrames returns a socket that receives the IP packets on a link that pass a filter. A buffer of 0 is the kernel's default.
+func listenFrames(index int, filter *unix.SockFprog, buffer int) (*os.File, error) {
+	s, err := openFrames(unix.SOCK_DGRAM)
+	if err != nil {
+		return nil, err
+	}
 	err = socket.Control(s, func(fd int) error {
-		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, clients6)
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, filter)
 	}, func(fd int) error {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
+		if buffer > 0 {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+		}
 		_ = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1) // which costs less; Linux 4.20
 		// Of all protocols, because those sockets receive before the ones of the kernel's own
 		// protocols.
