@@ -50,6 +50,22 @@ Feature: A device that is no server has the address and the options that Git say
       | routes | 10.0.0.0/8 by 10.0.0.1 |
       | wpad   | here                   |
 
+  Scenario: two Endpoints with one address are a conflict on both
+    (and the one that was there before stays)
+    Given an Endpoint that reserves an address for client identifier "leaf-1" is committed
+    When an Endpoint that reserves an address for client identifier "leaf-2" is committed
+    Then the status branch shows in the problems: "of Endpoint leaf-1"
+    And the status branch shows in the problems: "of Endpoint leaf-2"
+    When device "switch" is plugged in, as client "leaf-1"
+    Then device "switch" gets the address that is reserved for it
+
+  Scenario: a device that refuses its lease is no address conflict
+    Given device "camera" is plugged in
+    When device "camera" declines its address with the message "Lease is denied upon entering bound"
+    Then the log says "a device refused its lease"
+    And the log says "Lease is denied upon entering bound"
+    And device "camera" is plugged in
+
   Scenario: a lease is listed with the port of the relay that its device is plugged into
     When device "switch" is plugged in to port "eth7"
     Then "ingot leases" lists device "switch" on port "eth7"

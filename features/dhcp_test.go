@@ -97,7 +97,7 @@ func (w *site) device(name string) (*device, error) {
 		d.mac, d.uuid, role = m.MAC(0), m.UUID(), model.RoleHost
 	}
 	for _, n := range w.networks {
-		if n.role == role || len(w.networks) == 1 {
+		if d.network == nil && (n.role == role || len(w.networks) == 1) {
 			d.network = n
 		}
 	}

@@ -4,6 +4,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Given the networks
       | NETWORK | FOR  |
       | oob     | BMCs |
+      | lab     | BMCs |
     And the MAC prefix database
       | PREFIX   | PASSWORDS |
       | 02:1e:07 | right     |
@@ -50,6 +51,15 @@ Feature: A BMC that is plugged in is found, and keeps its address
     When an Endpoint that reserves an address for BMC "bmc1" is committed
     Then BMC "bmc1" gets the address that is reserved for it
     And nothing happens to "bmc1-system-0"
+
+  Scenario: a network card has the address that is reserved for it on each of its networks
+    Given an Endpoint that reserves an address for device "camera" on network "oob" is committed
+    And an Endpoint that reserves an address for device "camera" on network "lab" is committed
+    When device "camera" is plugged in to network "oob"
+    Then device "camera" gets the address that is reserved for it
+    When device "camera" is plugged in to network "lab"
+    Then device "camera" gets the address that is reserved for it
+    And the status branch shows for endpoint "camera-oob": "is shown as Endpoint camera-lab"
 
   Scenario: an address that is reserved for a port of a relay goes to what is plugged in there
     Given an Endpoint that reserves an address for port "eth7" of a relay is committed

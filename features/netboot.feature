@@ -30,6 +30,22 @@ Feature: A server is told what its boot ticket allows, and nothing else
       | UEFI x64 by HTTP | ipxe.efi by HTTP       |
       | iPXE             | its own script by HTTP |
 
+  Scenario: a long option that a relay adds takes nothing from the answer
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
+    And "s1" is plugged in to a port with a name of 240 bytes
+    When "s1" asks what to boot, as UEFI x64
+    Then it receives ipxe.efi by TFTP
+
+  Scenario: a machine that takes the address of another DHCP server is noticed
+    (it may boot what that server says)
+    When "s1" asks another DHCP server what to boot, as UEFI x64
+    Then the log says "a machine that boots takes the address of another DHCP server"
+    And the log says "192.0.2.9"
+
   Scenario: a machine that is switched on before its binding is shown boots nothing
     (laws 2 and 3)
     Given "s1" boots from the network first

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,6 +181,63 @@ func plugIntoPort(ctx context.Context, d *device, port string) error {
 	return plugIn(ctx, d)
 }
 
+func plugIntoLongPort(ctx context.Context, d *device, size int) error {
+	return plugIntoPort(ctx, d, strings.Repeat("p", size))
+}
+
+func plugIntoNetwork(ctx context.Context, d *device, network string) error {
+	if err := siteOf(ctx).move(d, network); err != nil {
+		return err
+	}
+	return plugIn(ctx, d)
+}
+
+// move connects a device to another network.
+func (w *site) move(d *device, name string) error {
+	i := slices.IndexFunc(w.networks, func(n *network) bool { return n.name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no network %q", name)
+	}
+	d.network = w.networks[i]
+	return nil
+}
+
+// commitOnNetwork reserves an address for a device on one of its networks, by an Endpoint of its own.
+func commitOnNetwork(ctx context.Context, d *device, network string) error {
+	w := siteOf(ctx)
+	if err := w.move(d, network); err != nil {
+		return err
+	}
+	name := d.name + "-" + network
+	o := object(model.KindEndpoint, name, nil)
+	spec(o)["macAddress"], spec(o)["ip"] = d.mac, d.network.reserved().String()
+	return w.apply(ctx, map[string]string{"endpoints/" + name + ".yaml": text(o)}, "reserve an address for "+name)
+}
+
+// declineAddress declines the address that a device has (RFC 2131 §4.3.3), which has no answer.
+func declineAddress(_ context.Context, d *device, message string) error {
+	_, err := d.ask(dhcpv4.MessageTypeDecline, dhcpv4.MessageTypeNone, d.address,
+		dhcpv4.WithOption(dhcpv4.OptServerIdentifier(d.told.ServerIdentifier())), dhcpv4.WithOption(dhcpv4.OptMessage(message)))
+	if errors.Is(err, errSilent) {
+		return nil
+	}
+	return err
+}
+
+// asksOther requests an address of another DHCP server, which Ingot hears through the relay.
+func asksOther(_ context.Context, d *device, firmware string) error {
+	options, err := d.boots(firmware)
+	if err != nil {
+		return err
+	}
+	options = append(options, dhcpv4.WithOption(dhcpv4.OptServerIdentifier(net.IPv4(192, 0, 2, 9))))
+	_, err = d.ask(dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeNone, d.network.reserved(), options...)
+	if errors.Is(err, errSilent) {
+		return nil
+	}
+	return err
+}
+
 func hasReserved(_ context.Context, d *device) error {
 	if d.address != d.network.reserved() {
 		return fmt.Errorf("%s has %s, not %s", d.name, d.address, d.network.reserved())
@@ -238,6 +297,9 @@ func askBoot(ctx context.Context, d *device, firmware string) error {
 func toldFile(ctx context.Context, file, way string) error {
 	w := siteOf(ctx)
 	told, by := w.told.BootFileNameOption(), "HTTP"
+	if w.told.ServerIdentifier() == nil || w.told.SubnetMask() == nil || w.told.IPAddressLeaseTime(0) == 0 {
+		return fmt.Errorf("it is told no server, subnet mask or lease time: %s", w.told.Summary())
+	}
 	if w.told.TFTPServerName() != "" {
 		by = "TFTP"
 	}

@@ -150,7 +150,7 @@ func (n *network) noteDecline(q lease.Query, refuses bool, message string, l *mo
 		}
 		n.server.options.Log.Warn("a device refused its lease", facts...)
 	}
-	if !n.probes() || q.Bits > 0 || !n.server.conflicts.later(decide) {
+	if !n.probes() || q.Bits > 0 || q.Wish.IsLoopback() || !n.server.conflicts.later(decide) {
 		n.server.options.Log.Warn("a device refused its lease", facts...)
 	}
 }
