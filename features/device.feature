@@ -59,7 +59,7 @@ Feature: A device that is no server has the address and the options that Git say
     When device "switch" is plugged in, as client "leaf-1"
     Then device "switch" gets the address that is reserved for it
 
-  Scenario: a device that refuses its lease is no address conflict
+  Scenario: a refused lease does not count as an address conflict
     Given device "camera" is plugged in
     When device "camera" declines its address with the message "Lease is denied upon entering bound"
     Then the log says "a device refused its lease"

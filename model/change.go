@@ -86,7 +86,7 @@ func (d *Desired) remove(o Object) {
 }
 
 // StillFits reports whether Check finds nothing wrong with d, given that it found nothing before the changes were made. It
-// looks at what the changes concern alone; false is also that this does not tell.
+// checks only the objects of the changes, and returns false if these are not enough to decide.
 func (k CrossChecker) StillFits(d *Desired, changes []Change) bool {
 	c := &crossCheck{CrossChecker: k, desired: d}
 	gone := make(map[Identity]bool)

@@ -141,7 +141,7 @@ const (
 	ReasonDeviceInGitTwice     Reason = "DeviceInGitTwice"     // another Endpoint in Git is for the device by its MAC address
 	ReasonCredentialsMissing   Reason = "CredentialsMissing"   // the MAC prefix database has no credentials for it
 	ReasonNoMACPrefix          Reason = "NoMACPrefix"          // the MAC prefix database does not know the device
-	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC in Git already has the device, or its name
+	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC or another Endpoint in Git already has the device, or a BMC its name
 	ReasonUnknownError         Reason = "UnknownError"         // the BMC's answer is invalid
 	ReasonUnsupported          Reason = "Unsupported"          // the BMC cannot do what was asked for
 	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override

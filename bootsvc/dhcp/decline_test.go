@@ -12,7 +12,8 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 )
 
-// TestDecline: what a client refuses is no conflict, unless another device answers for the address.
+// TestDecline checks when a decline counts as a conflict: not if the client refuses its lease, unless another device answers
+// for the address.
 func TestDecline(t *testing.T) {
 	const (
 		refused  = `msg="a device refused its lease"`

@@ -29,8 +29,8 @@ type foreignServers struct {
 }
 
 type foreignServer struct {
-	network, message string
-	address          netip.Addr
+	network, reason string
+	address         netip.Addr
 }
 
 func (f *foreignServers) isNew(s foreignServer) bool {
@@ -47,9 +47,10 @@ func (f *foreignServers) isNew(s foreignServer) bool {
 }
 
 // warnForeign warns once that another DHCP server interferes with machines that boot.
-func (n *network) warnForeign(message string, server netip.Addr, mac string, facts ...any) {
-	if server.IsValid() && n.server.foreign.isNew(foreignServer{n.Name, message, server}) {
-		n.server.options.Log.Warn(message, append([]any{"network", n.Name, "server", server, "mac", mac}, facts...)...)
+func (n *network) warnForeign(reason string, server netip.Addr, mac string, facts ...any) {
+	if server.IsValid() && n.server.foreign.isNew(foreignServer{n.Name, reason, server}) {
+		n.server.options.Log.Warn("another DHCP server interferes with booting",
+			append([]any{"network", n.Name, "server", server, "mac", mac, "reason", reason}, facts...)...)
 	}
 }
 
@@ -62,10 +63,10 @@ func (n service4) noteForeignLease(p packet4, now time.Time) {
 	switch {
 	case c.Kind == netboot.KindNone, !n.Boots(), n.server.options.Tickets == nil:
 	case n.Mode != ModeProxy:
-		n.warnForeign("a machine that boots takes the address of another DHCP server", server, p.mac)
+		n.warnForeign("a machine that boots takes its address", server, p.mac)
 	case c.Kind == netboot.KindIPXE:
 		if holder, ok := n.offerTo(c); ok && holder.Ticket.Open() && !n.server.ignored.Allow(holder, now) {
-			n.warnForeign("iPXE does not fetch its script, and may boot what another DHCP server offers", server, p.mac)
+			n.warnForeign("iPXE does not fetch its script, and may boot what that server offers", server, p.mac)
 		}
 	}
 }
@@ -124,5 +125,5 @@ func (n service4) overheard(packet []byte) {
 		return
 	}
 	n.metrics.packet("4", "offer", "other server")
-	n.warnForeign("another DHCP server offers a boot file", server, p.ClientHWAddr.String(), "file", model.ReadableIdentifier(file))
+	n.warnForeign("it offers a boot file", server, p.ClientHWAddr.String(), "file", model.ReadableIdentifier(file))
 }

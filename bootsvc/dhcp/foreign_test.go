@@ -44,7 +44,7 @@ func TestLeaseOfAnotherServer(t *testing.T) {
 		ticket   model.TicketHolder
 		want     string
 	}{
-		"a machine that boots takes it beside us":   {firmware: "Dell, UEFI", want: "a machine that boots takes the address of another DHCP server"},
+		"a machine that boots takes it beside us":   {firmware: "Dell, UEFI", want: "a machine that boots takes its address"},
 		"an operating system takes it":              {},
 		"firmware takes it where we are a proxy":    {proxy: true, firmware: "Dell, UEFI", ticket: discovery()},
 		"iPXE asks repeatedly, and fetches nothing": {proxy: true, firmware: "iPXE, bare user class", ticket: discovery(), want: "iPXE does not fetch its script"},
@@ -72,7 +72,7 @@ func TestLeaseOfAnotherServer(t *testing.T) {
 				service4{s.networks[0]}.handle4(packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, options), netip.MustParseAddrPort(anyone), port4Server)
 			}
 			got := log.String()
-			if tc.want == "" && got != "" || tc.want != "" && (strings.Count(got, tc.want) != 1 || !strings.Contains(got, "network=hosts server=192.0.2.9 mac="+mac1)) {
+			if tc.want == "" && got != "" || tc.want != "" && (strings.Count(got, tc.want) != 1 || !strings.Contains(got, "msg=\"another DHCP server interferes with booting\" network=hosts server=192.0.2.9 mac="+mac1)) {
 				t.Errorf("logged:\n%swant once %q", got, tc.want)
 			}
 		})
@@ -123,8 +123,8 @@ func TestOverheardOffers(t *testing.T) {
 		eventually(t, "the last is noticed", func() bool { return strings.Contains(log.String(), "last.efi") })
 		stop()
 		must.Do(t, other.Close())
-		want := fmt.Sprintf(`msg="another DHCP server offers a boot file" network=hosts server=192.0.2.9 mac=%s file=theirs.efi`, mac1)
-		if got := log.String(); strings.Count(got, want) != 1 || strings.Count(got, "offers a boot file") != 2 {
+		want := fmt.Sprintf(`server=192.0.2.9 mac=%s reason="it offers a boot file" file=theirs.efi`, mac1)
+		if got := log.String(); strings.Count(got, want) != 1 || strings.Count(got, "it offers a boot file") != 2 {
 			t.Errorf("%s: logged:\n%s", mode, got)
 		}
 	}

@@ -56,7 +56,7 @@ var status6 = map[iana.StatusCode]*dhcpv6.OptStatusCode{
 const maxSize6 = 1280 - headerIPv6 - headerUDP
 
 // append appends the answer. Identifiers, status, leases and boot file are always in it. Of the other options those that
-// do not fit are left out. What relays add is not counted, because each removes its own.
+// do not fit are left out. The headers of relays are not counted, because each removes its own.
 func (a *answer6) append(b []byte, m *message6, server []byte) []byte {
 	limit := len(b) + maxSize6
 	b = append(append(b, byte(a.kind)), m.xid[:]...)

@@ -54,8 +54,8 @@ func (t *Table) Decline(q Query, refuses bool) (l *model.Lease, ok bool) {
 	return &aside, true
 }
 
-// ConfirmDecline keeps an address aside that another device was found to use after its client had declined it. The lease is
-// to be committed; it is nil if the address is no longer aside.
+// ConfirmDecline keeps an address aside that another device was found to use after its client had declined it. The caller
+// commits the lease. It is nil if the address is no longer aside.
 func (t *Table) ConfirmDecline(a netip.Addr, now time.Time) *model.Lease {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -69,22 +69,10 @@ func loadDevices(in *Input) *devices {
 	d.all = slices.SortedFunc(maps.Values(d.byMAC), func(a, b *Endpoint) int { return strings.Compare(a.MAC, b.MAC) })
 	d.name()
 	slices.SortFunc(d.all, byName)
-	byIP := make(map[string]*Endpoint, len(d.all))
+	byIP := d.locate()
 	for _, e := range d.all {
-		e.IP = d.ip(e)
-		if holder := d.holders[e.IP]; holder != "" && holder != e.MAC {
-			e.IP, e.holder = "", holder
-		}
-		if e.IP != "" {
-			byIP[e.IP] = e
-		}
 		if entry, ok := in.Policy.MACPrefixes.Lookup(e.MAC); ok && entry.Type == model.TypeBMC {
 			e.Prefix = entry
-		}
-	}
-	for _, m := range in.Desired.Endpoints {
-		if e := d.byMAC[m.Spec.MACAddress]; e != nil && byIP[m.Spec.IP] == nil {
-			byIP[m.Spec.IP] = e
 		}
 	}
 	for name, b := range in.Desired.BMCs {
@@ -101,6 +89,26 @@ func loadDevices(in *Input) *devices {
 		e.Record = d.record(e)
 	}
 	return d
+}
+
+// locate finds the address of each device, and returns the devices by their addresses, with those that they have in Git.
+func (d *devices) locate() map[string]*Endpoint {
+	byIP := make(map[string]*Endpoint, len(d.all))
+	for _, e := range d.all {
+		e.IP = d.ip(e)
+		if holder := d.holders[e.IP]; holder != "" && holder != e.MAC {
+			e.IP, e.holder = "", holder
+		}
+		if e.IP != "" {
+			byIP[e.IP] = e
+		}
+	}
+	for _, m := range d.in.Desired.Endpoints {
+		if e := d.byMAC[m.Spec.MACAddress]; e != nil && byIP[m.Spec.IP] == nil {
+			byIP[m.Spec.IP] = e
+		}
+	}
+	return byIP
 }
 
 func byName(a, b *Endpoint) int { return strings.Compare(a.Name, b.Name) }
