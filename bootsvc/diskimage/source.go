@@ -35,7 +35,7 @@ type Source struct {
 	Fetch func(ctx context.Context, from int64) (io.ReadCloser, error)
 }
 
-// sized is a body whose file's whole size may be known. A private size is not shown to anybody.
+// sized is a body whose file's whole size may be known. A private size must not be shown.
 type sized interface {
 	Size() (bytes int64, private bool)
 }
