@@ -142,7 +142,7 @@ type site struct {
 	redisMore   string        // further settings of redis
 	signing     signing
 
-	handout  handout                   // what a server was told last by its boot script
+	handout  handout                   // the boot script that a server got last
 	heard    answer                    // what the metadata service said last
 	ignition map[string]string         // of claims, where it is not the usual one
 	byCloud  map[string]map[string]any // data of the Secrets of claims that have user-data of cloud-init

@@ -127,14 +127,11 @@ func unpacked(key, text string, most int) (string, error) {
 	if !strings.HasPrefix(text, gzipMark) {
 		return text, nil
 	}
-	if len(text) > most {
-		return text, nil // which is refused
-	}
+	var raw []byte
 	reader, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		return "", sourceError(key, "it is packed with gzip, and its header is damaged")
+	if err == nil {
+		raw, err = io.ReadAll(io.LimitReader(reader, int64(most)+1))
 	}
-	raw, err := io.ReadAll(io.LimitReader(reader, int64(most)+1))
 	switch {
 	case len(raw) > most:
 		return "", sourceError(key, "it is packed with gzip, and has more than %d bytes when unpacked. Let it fetch large files by URL", most)

@@ -145,7 +145,7 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 			pairs: []string{"user-data", packed("#!/bin/sh\n") + secret},
 			want:  "user-data: it is packed with gzip, and it is truncated, damaged or followed by other data",
 		},
-		"user-data with half a gzip header":  {pairs: []string{"user-data", "\x1f\x8b\x08"}, want: "user-data: it is packed with gzip, and its header is damaged"},
+		"user-data with half a gzip header":  {pairs: []string{"user-data", "\x1f\x8b\x08"}, want: "user-data: it is packed with gzip, and it is truncated"},
 		"user-data that is packed twice":     {pairs: []string{"user-data", packed(packed("#!/bin/sh\n"))}, want: "user-data: it is packed with gzip twice"},
 		"user-data that is encoded twice":    {pairs: []string{"user-data", encoded("#cloud-config\na: " + secret)}, want: "user-data: it is encoded with base64 twice"},
 		"gzip that is encoded twice":         {pairs: []string{"user-data", encoded(packed("#!/bin/sh\n"))}, want: "user-data: it is encoded with base64 twice"},

@@ -309,7 +309,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		},
 		"a wrong type in Butane has a line": {
 			source: butane + "storage:\n  files:\n    - path: /a\n      mode: " + secret + "\n",
-			want:   "line 6: want a whole number, found text",
+			want:   "line 6: want a whole number",
 		},
 		"a path that is not absolute has a line": {
 			source: butane + "storage:\n  files:\n    - path: " + secret + "\n", want: "line 5, column 13: path not absolute",

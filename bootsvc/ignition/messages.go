@@ -161,7 +161,7 @@ var (
 	// shorter than this.
 	nextYAML  = regexp.MustCompile(`\n  line (\d+): `)
 	yamlLine  = regexp.MustCompile(`^line (\d+): `)
-	yamlType  = regexp.MustCompile(`(?s)^cannot unmarshal (\S+).* into (\S+)$`)
+	yamlType  = regexp.MustCompile(`(?s)^cannot unmarshal .* into (\S+)$`)
 	yamlTwice = regexp.MustCompile(`(?s)^mapping key .* already defined at line (\d+)$`)
 	// yamlSyntax are the beginnings of the library's messages that are constants.
 	yamlSyntax = regexp.MustCompile(`^(?:did not find|could not find|found|mapping (?:keys|values) are|block sequence|control characters|exceeded max|` +
@@ -202,7 +202,7 @@ func yamlMessage(text string) string {
 	types, twice := yamlType.FindStringSubmatch(text), yamlTwice.FindStringSubmatch(text)
 	switch {
 	case types != nil:
-		return "want " + kindOfType(types[2]) + ", found " + kindOfTag(types[1])
+		return "want " + kindOfType(types[1])
 	case twice != nil:
 		return "this key is already in line " + twice[1]
 	case strings.HasPrefix(text, "unknown anchor "):
@@ -230,16 +230,4 @@ func kindOfType(t string) string {
 		return "true or false"
 	}
 	return "another kind of value"
-}
-
-// kindOfTag names the values of a YAML tag.
-func kindOfTag(tag string) string {
-	kinds := map[string]string{
-		"!!str": "text", "!!int": "a whole number", "!!float": "a number", "!!bool": "true or false", "!!seq": "a list", "!!map": "a mapping",
-		"!!null": "nothing", "!!timestamp": "a date",
-	}
-	if kind, known := kinds[tag]; known {
-		return kind
-	}
-	return "a value"
 }

@@ -12,7 +12,7 @@ func TestNoPartOfAValueIsShown(t *testing.T) {
 	butane := func(uid string) string {
 		return "variant: fcos\nversion: 1.5.0\npasswd:\n  users:\n    - name: core\n      uid: " + uid + "\n    - {name: other, uid: [1]}\n"
 	}
-	const oneLine = "line 6: want a whole number, found text; line 7: want a whole number, found a list"
+	const oneLine = "line 6: want a whole number; line 7: want a whole number"
 	for title, tc := range map[string]struct{ source, want string }{
 		"a value with a backtick":          {butane("\"a`S3cr3t-x\""), oneLine},
 		"a value of three characters":      {butane("\"`S3\""), oneLine},
@@ -21,9 +21,9 @@ func TestNoPartOfAValueIsShown(t *testing.T) {
 		"a value that ends as the message": {butane("\"` into S3\""), oneLine},
 		"a value with a line end":          {butane("\"a\\nS3cr3t-x\""), oneLine},
 		"a long value with a line end":     {butane("\"a\\nS3cr3t-is-long\""), oneLine},
-		"a date":                           {butane("2001-12-14"), "line 6: want a whole number, found a date"},
+		"a date":                           {butane("2001-12-14"), "line 6: want a whole number"},
 		"a value with a tag of its own": {
-			butane("!mine \"a`S3cr3t-x\""), "line 6: want a whole number, found a value",
+			butane("!mine \"a`S3cr3t-x\""), "line 6: want a whole number",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -104,7 +104,7 @@ systemd:
 				continue // within a word
 			}
 			for _, insert := range inserts {
-				for _, rest := range []string{d.text[at:], afterWord(d.text[at:])} { // beside what is there, and in its place
+				for _, rest := range []string{d.text[at:], afterWord(d.text[at:])} { // before the present word, and in its place
 					_, err := g.ForClaim(d.boot(d.text[:at] + insert + rest))
 					if err == nil {
 						continue
