@@ -247,7 +247,7 @@ func (d manifestDecoder) checkVersion(apiVersion string, kind Kind, core bool) b
 		want = "v1"
 	}
 	switch {
-	case apiVersion == want, kind == KindServerMaintenance && apiVersion == maintenanceVersion:
+	case apiVersion == want, kind == KindServerMaintenance && apiVersion == MaintenanceVersion:
 		return true
 	case !core && strings.EqualFold(apiVersion, aliasGroup+"/v1alpha1"):
 		d.warn(n, "is another name for "+APIVersion+": write that")

@@ -74,8 +74,8 @@ var refusedKinds = map[Kind]string{
 // people still copy from.
 const aliasGroup = "metal.OpenKCM.dev"
 
-// maintenanceVersion is the apiVersion of ServerMaintenances since they left metal-operator.
-const maintenanceVersion = "maintenance." + APIVersion
+// MaintenanceVersion is the apiVersion of ServerMaintenances since they left metal-operator.
+const MaintenanceVersion = "maintenance." + APIVersion
 
 // upstreamMarks are annotations and labels of metal-operator and its maintenance operator, and what to write instead.
 var upstreamMarks = map[string]string{

@@ -25,7 +25,7 @@ func (w *schemaWriter) document() schema {
 		alias := anyCase(aliasGroup + "/v1alpha1")
 		names := []schema{{"const": APIVersion}, {"type": "string", "pattern": "^" + alias + "$"}}
 		if w.kind == KindServerMaintenance {
-			names = append(names, schema{"const": maintenanceVersion})
+			names = append(names, schema{"const": MaintenanceVersion})
 		}
 		p["apiVersion"] = schema{"anyOf": names}
 	}

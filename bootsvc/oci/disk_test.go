@@ -167,7 +167,7 @@ func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
 				}
 			} else if own, ok := errors.AsType[*Error](err); !ok || own.Reason != model.ReasonRegistryNotAllowed {
 				t.Errorf("got %v", err)
-			} else if tc.refused == errNotListed && strings.HasSuffix(own.Message, " is not allowed; boot.registries has "+host+", mirror.example") {
+			} else if errors.Is(tc.refused, errNotListed) && strings.HasSuffix(own.Message, " is not allowed; boot.registries has "+host+", mirror.example") {
 				err = errNotListed
 			}
 			if !errors.Is(err, tc.refused) {
