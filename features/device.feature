@@ -59,6 +59,14 @@ Feature: A device that is no server has the address and the options that Git say
     When device "switch" is plugged in, as client "leaf-1"
     Then device "switch" gets the address that is reserved for it
 
+  Scenario: two Endpoints of one network card in one subnet are a conflict on both
+    Given an Endpoint that reserves an address for device "switch" on network "oob" is committed
+    When an Endpoint of device "switch" is committed with the options
+      | OPTION    | VALUE |
+      | host-name | leaf1 |
+    Then the status branch shows in the problems: "in 127.10.0.0/24 of Endpoint switch-oob"
+    And the status branch shows in the problems: "in 127.10.0.0/24 of Endpoint switch "
+
   Scenario: a refused lease does not count as an address conflict
     Given device "camera" is plugged in
     When device "camera" declines its address with the message "Lease is denied upon entering bound"
