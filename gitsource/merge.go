@@ -24,6 +24,7 @@ type MergeOptions struct {
 	Tenants model.Tenants
 	// AllowPlaintextSecrets takes secrets that stand in plain text.
 	AllowPlaintextSecrets bool
+	Checker               model.CrossChecker
 	// Beginning is what the records say, see Begin.
 	Beginning Beginning
 	// LastGood are the objects that were in force with the revision applied as they had been before.
@@ -76,7 +77,7 @@ func (c *Clone) reader(o *MergeOptions) *reader {
 
 func (o *MergeOptions) rules() rules {
 	with := withModel(Options{}, nil)
-	return rules{validate: with.Validate, crossCheck: with.CrossCheck, stillFit: with.StillFit, token: func() string { return "" }, tenants: o.Tenants}
+	return rules{validate: with.Validate, crossCheck: o.Checker.Check, stillFit: o.Checker.StillFits, token: func() string { return "" }, tenants: o.Tenants}
 }
 
 type merge struct {

@@ -8,19 +8,13 @@ import (
 
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/gitsource"
-	"ingot/model"
 )
 
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
 	auth := o.Git.Credentials()
-	checker := model.CrossChecker{SecretsElsewhere: o.SecretFiles != ""}
-	for _, n := range o.DHCP {
-		for _, s := range n.Subnets {
-			checker.Subnets = append(checker.Subnets, s.CIDR)
-		}
-	}
+	checker := o.CrossChecker()
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,

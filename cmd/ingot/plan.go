@@ -258,6 +258,7 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 	if in.clone, err = gitsource.FetchClone(ctx, opts.Git.URL, auth, in.baseName, p.Head); err != nil {
 		return nil, err
 	}
+	in.merge.Checker = opts.CrossChecker()
 	in.merge.Source = model.Applied{URL: model.CanonicalURL(opts.Git.URL), Branch: opts.Git.Branch, Path: cmp.Or(p.Path, opts.Git.Path)}
 	return in, p.resolve(in)
 }

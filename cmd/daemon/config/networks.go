@@ -34,6 +34,17 @@ func (o *Options) MayBeBMC(addr netip.Addr) bool {
 	})
 }
 
+// CrossChecker returns the check of objects in Git against one another.
+func (o *Options) CrossChecker() model.CrossChecker {
+	checker := model.CrossChecker{SecretsElsewhere: o.SecretFiles != ""}
+	for _, n := range o.DHCP {
+		for _, s := range n.Subnets {
+			checker.Subnets = append(checker.Subnets, s.CIDR)
+		}
+	}
+	return checker
+}
+
 // ServesLoaders reports whether machines may ask for boot loaders.
 func (o *Options) ServesLoaders() bool {
 	return slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) || o.TFTP.Listen != ""
