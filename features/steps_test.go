@@ -279,7 +279,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`asks for a password`:                      redisAsksForPassword,
 			`gets another password, and then its file`: redisPasswordChanges,
 			`is reached by TLS`:                        redisOverTLS,
+			`(becomes a replica|has too few replicas|has no memory left|accepts writes again)`: redisChanges,
 		},
+		`"ingot check" shows a fault of NAME: NAME`: checkShows,
 
 		// requests of machines
 		`(?:a stranger|(?:server )?NAME) asks for the THING of NAME(| from its own address)`:                       asksFor,

@@ -25,9 +25,6 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
 	d.network.identity = identity[:]
 	d.leader.choices = string(append([]byte("choice of store or status branch\x00"), key...))
-	if d.opts.Redis.HasPassword() {
-		d.log.Warn("redis.url contains a password, which anybody who reads the configuration learns: put it into a file and set redis.passwordFile")
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "ingot"

@@ -204,7 +204,7 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 		}
 		args = append(args, hashIndex[ch.Bucket], op, ch.Name, ch.Value)
 	}
-	if err := s.storeError(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
+	if err := s.storeError(ctx, commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
 		return err
 	}
 	s.revision = s.seq
@@ -222,13 +222,13 @@ func namesOf(b Batch) [][2]string {
 }
 
 // storeError turns a script's answer into the errors of the store interface.
-func (s *Redis) storeError(answer *redis.Cmd, doing string) error {
+func (s *Redis) storeError(ctx context.Context, answer *redis.Cmd, doing string) error {
 	text, err := answer.Text()
 	switch {
 	case isWrongType(err):
 		return fmt.Errorf("%s: %w", doing, errWrongType)
 	case err != nil:
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, s.explained(ctx, err))
 	case text == "lost":
 		return ErrLost
 	case text == "holes":
@@ -255,7 +255,7 @@ func (s *Redis) Replace(ctx context.Context, c Contents) error {
 			place = "last"
 		}
 		args := append([]any{s.Owner, s.TTL.Milliseconds(), s.fence, s.seq, format, feedLength, place}, piece...)
-		if err := s.storeError(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
+		if err := s.storeError(ctx, fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
 			return err
 		}
 	}

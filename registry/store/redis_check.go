@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -47,6 +48,47 @@ func (s *Redis) checkEviction(ctx context.Context, c redis.Cmdable) error {
 		return fmt.Errorf("its maxmemory-policy is %s, so it may drop records: set it to noeviction", policy)
 	}
 	return nil
+}
+
+// CheckWrites returns the reason for which Redis refuses writes, nil if it accepts them. Its command writes nothing,
+// because the key does not exist.
+func (s *Redis) CheckWrites(ctx context.Context) error {
+	err := s.client.SetXX(ctx, s.key("check"), "", 0).Err()
+	if err == nil || errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return fmt.Errorf("redis: %w", s.explained(ctx, err))
+}
+
+// refusals are the reasons for which Redis refuses writes, by the code in its answer.
+var refusals = map[string]string{
+	"READONLY":   "it is a read-only replica%s: set redis.url to the master, or to the Sentinels with redis+sentinel://",
+	"MISCONF":    "it refuses writes because it cannot save them to its disk: free some space there, and see its log",
+	"NOREPLICAS": "it refuses writes because fewer replicas follow it than min-replicas-to-write: start them, or lower that setting",
+	"OOM":        "it refuses writes because its memory is full: raise its maxmemory",
+}
+
+// explained adds the reason to an error of a Redis that refuses writes.
+func (s *Redis) explained(ctx context.Context, err error) error {
+	for code, reason := range refusals {
+		if err == nil || !strings.Contains(err.Error(), code+" ") {
+			continue
+		}
+		if code == "READONLY" {
+			reason = fmt.Sprintf(reason, s.replicaOf(ctx))
+		}
+		return fmt.Errorf("%s: %w", reason, err)
+	}
+	return err
+}
+
+// replicaOf returns " of HOST:PORT (link up)", or "" if the server does not show its master.
+func (s *Redis) replicaOf(ctx context.Context) string {
+	info := func(field string) string { return infoField(ctx, s.client, "replication", field) }
+	if host := info("master_host"); host != "" {
+		return fmt.Sprintf(" of %s (link %s)", net.JoinHostPort(host, info("master_port")), info("master_link_status"))
+	}
+	return ""
 }
 
 // infoField returns one field of INFO, "" if the server does not have it.

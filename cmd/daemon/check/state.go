@@ -28,6 +28,7 @@ func store(ctx context.Context, o *config.Options) []Result {
 	})
 	if err == nil {
 		defer func() { _ = redis.Close() }() // nothing was written
+		err = redis.CheckWrites(ctx)
 	}
 	return []Result{judged("redis.url", err, "Redis can be used", "start Redis, or correct redis.url")}
 }
