@@ -351,7 +351,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	return changed && err == nil, err
 }
 
-// watchSilence announces after each interval that a fetch received nothing for so long: the state must not be that of the
+// watchSilence announces a fetch that has received nothing for an interval or several: the state must not be that of the
 // last fetch until this one times out. The caller calls end when the fetch has ended.
 func (s *Source) watchSilence(ctx context.Context) (end func()) {
 	s.remote.received.Store(time.Now().UnixNano())
