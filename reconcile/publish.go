@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ingot/model"
@@ -70,7 +71,8 @@ type Publisher struct {
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
-	began   time.Time // when the push under way began; zero = none is
+
+	began atomic.Pointer[time.Time] // when the push under way began; nil = none is
 }
 
 // publishPriority says when a publication contains decisions only.
@@ -127,24 +129,12 @@ const slowPush = publishRetryUrgentMax
 func (p *Publisher) Failing() (since time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err == nil && !p.began.IsZero() {
-		if silent := p.Reporter.Loop.Clock().Sub(p.began); silent >= slowPush {
-			return p.began, fmt.Errorf("no answer for %.0f s", silent.Seconds())
+	if began := p.began.Load(); p.err == nil && began != nil {
+		if silent := p.Reporter.Loop.Clock().Sub(*began); silent >= slowPush {
+			return *began, fmt.Errorf("no answer for %.0f s", silent.Seconds())
 		}
 	}
 	return p.since, p.err
-}
-
-// push publishes r, and notes meanwhile when that began.
-func (p *Publisher) push(ctx context.Context, r *model.Report) (Publication, error) {
-	note := func(began time.Time) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.began = began
-	}
-	note(p.Reporter.Loop.Clock())
-	defer note(time.Time{})
-	return p.Sink.Publish(ctx, r)
 }
 
 func (p *Publisher) note(since time.Time, err error) {
@@ -346,7 +336,10 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, priority publ
 	hurries := priority == publishDecisions || priority == publishDecisionsFirst && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
-	done, err := p.push(ctx, &own)
+	began := loop.Clock()
+	p.began.Store(&began)
+	done, err := p.Sink.Publish(ctx, &own)
+	p.began.Store(nil)
 	if err != nil {
 		p.limiter.Pushed(loop.Clock())
 		if later, ok := errors.AsType[Postponed](err); ok {

@@ -62,7 +62,7 @@ func (s *Redis) CheckWrites(ctx context.Context) error {
 
 // refusals are the reasons for which Redis refuses writes, by the code in its answer.
 var refusals = map[string]string{
-	"READONLY":   "it is a read-only replica%s: set redis.url to the master, or to the Sentinels with redis+sentinel://",
+	"READONLY":   "it is a read-only replica: set redis.url to the Sentinels (redis+sentinel://), or to its master",
 	"MISCONF":    "it refuses writes because it cannot save them to its disk: free some space there, and see its log",
 	"NOREPLICAS": "it refuses writes because fewer replicas follow it than min-replicas-to-write: start them, or lower that setting",
 	"OOM":        "it refuses writes because its memory is full: raise its maxmemory",
@@ -71,22 +71,18 @@ var refusals = map[string]string{
 // explained adds the reason to an error of a Redis that refuses writes.
 func (s *Redis) explained(ctx context.Context, err error) error {
 	for code, reason := range refusals {
-		if err == nil || !strings.Contains(err.Error(), code+" ") {
-			continue
+		if strings.Contains(err.Error(), code+" ") {
+			return fmt.Errorf("%s%s: %w", reason, s.master(ctx), err)
 		}
-		if code == "READONLY" {
-			reason = fmt.Sprintf(reason, s.replicaOf(ctx))
-		}
-		return fmt.Errorf("%s: %w", reason, err)
 	}
 	return err
 }
 
-// replicaOf returns " of HOST:PORT (link up)", or "" if the server does not show its master.
-func (s *Redis) replicaOf(ctx context.Context) string {
+// master returns " HOST:PORT (link up)" of a replica's master, "" of another server.
+func (s *Redis) master(ctx context.Context) string {
 	info := func(field string) string { return infoField(ctx, s.client, "replication", field) }
 	if host := info("master_host"); host != "" {
-		return fmt.Sprintf(" of %s (link %s)", net.JoinHostPort(host, info("master_port")), info("master_link_status"))
+		return fmt.Sprintf(" %s (link %s)", net.JoinHostPort(host, info("master_port")), info("master_link_status"))
 	}
 	return ""
 }

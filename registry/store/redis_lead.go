@@ -33,7 +33,13 @@ func (s *Redis) Acquire(ctx context.Context) (uint64, string, error) {
 	if len(answer) != 2 {
 		return 0, "", fmt.Errorf("ask redis for the lease: %d answers", len(answer))
 	}
-	if holder := answer[1]; holder != "" {
+	switch holder := answer[1]; {
+	case holder != "" && s.HasDied != nil && s.HasDied(holder):
+		if err := releaseScript.Run(ctx, s.client, keys[:1], holder).Err(); err != nil {
+			return 0, "", fmt.Errorf("end the lease of a process that has died: %w", err)
+		}
+		return s.Acquire(ctx)
+	case holder != "":
 		return 0, holder, nil
 	}
 	s.fence, s.leading = parseNumber(answer[0]), true
