@@ -61,6 +61,7 @@ Feature: An image that cannot be booted is found out before power-on
     And "s2" runs image "linux"
 
   Scenario: a mistake in Ignition is told of with its line, and not with its text
+    (also of keys, which values become by a wrong indentation)
     Given the Ignition of claim "web" is Butane with a mistake in line 5
     When the claims are committed
       | CLAIM | SERVER |

@@ -79,6 +79,6 @@ func butaneMistake(ctx context.Context, claim string, line int) error {
 	if line != 5 {
 		return errors.New("the mistake is in line 5")
 	}
-	siteOf(ctx).ignition[claim] = "variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - pfad: /etc/motd-" + claimSecret + "\n"
+	siteOf(ctx).ignition[claim] = "variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - pfad: /etc/motd-" + claimSecret + "\n    " + claimSecret + ": /etc/motd\n"
 	return nil
 }

@@ -24,6 +24,22 @@ Feature: A disk image at a URL is what its digest says, or is not installed
     Then the status branch shows for claim "web": "DigestMismatch"
     And nothing happens to "s1"
 
+  Scenario Outline: a host that the configuration does not allow is not asked for an image
+    Given a stranger listens at "127.0.0.9"
+    And disk image "debian" is at a URL <WHERE>
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
+    And the status branch shows for claim "web": "<BECAUSE>"
+    And the stranger receives no connection
+    And nothing happens to "s1"
+
+    Examples:
+      | WHERE                          | BECAUSE                             |
+      | of the stranger                | is not allowed; boot.registries has |
+      | that redirects to the stranger | boot.registries must list it        |
+
   Scenario: a fetch that is cut off goes on where it was
     Given disk image "debian" is at a URL and its server ends the first answer half way
     When the claims are committed

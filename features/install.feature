@@ -140,6 +140,21 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Then claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
+  Scenario: user-data in gzip is unpacked, checked and served
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  | CONFIGURED BY      |
+      | web   | s1     | debian | cloud-init in gzip |
+    Then claim "web" is Booted on "s1"
+    And "s1" was installed once and wiped 0 times
+
+  @long
+  Scenario: user-data that is encoded twice has a message that says so
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  | CONFIGURED BY              |
+      | web   | s1     | debian | cloud-init in base64 twice |
+    Then the status branch shows for claim "web": "user-data: it is encoded with base64 twice"
+    And nothing happens to "s1"
+
   @long
   Scenario: cloud-init that ended in error is told of, and the claim keeps its server
     (N60)

@@ -1,7 +1,10 @@
 package features
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"net"
@@ -204,10 +207,18 @@ func (w *site) claim(row map[string]string) error {
 			}
 			annotate(o, model.AnnotationRootDevice, hint)
 		case "CONFIGURED BY":
-			if value != "cloud-init" {
+			key := map[string]string{"cloud-init": "stringData", "cloud-init in gzip": "data", "cloud-init in base64 twice": "data"}[value]
+			if key == "" {
 				return fmt.Errorf("a claim is configured by cloud-init, or by Ignition where nothing is said, and not by %s", value)
 			}
-			w.byCloud[name] = true
+			userData := "#cloud-config\nruncmd: [[echo, " + claimSecret + "]]\n"
+			switch value {
+			case "cloud-init in gzip":
+				userData = base64.StdEncoding.EncodeToString(gzipped(userData))
+			case "cloud-init in base64 twice":
+				userData = base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(userData))))
+			}
+			w.byCloud[name] = map[string]any{key: map[string]any{"user-data": userData}}
 		case "OVERWRITE":
 			annotate(o, model.AnnotationOverwrite, value)
 		case "IMAGE":
@@ -226,14 +237,22 @@ func (w *site) ignitionOf(claim string) map[string]any {
 	o["apiVersion"] = "v1"
 	o["metadata"].(map[string]any)["namespace"] = namespace
 	delete(o, "spec")
-	if w.byCloud[claim] {
-		o["stringData"] = map[string]any{"user-data": "#cloud-config\nruncmd: [[echo, " + claimSecret + "]]\n"}
+	if values := w.byCloud[claim]; values != nil {
+		maps.Copy(o, values)
 		return o
 	}
 	o["stringData"] = map[string]any{"ignition": cmp.Or(w.ignition[claim], fmt.Sprintf(
 		`{"ignition":{"version":"3.4.0"},"storage":{"files":[`+
 			`{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}
 	return o
+}
+
+func gzipped(text string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.Bytes()
 }
 
 func claimPath(name string) string { return "claims/" + name + ".yaml" }

@@ -18,6 +18,7 @@ type publisher struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
+	moved string              // where requests are redirected to, "" = nowhere
 	files map[string][]byte   // by path
 	cut   map[string]bool     // whose next answer ends half way, by path
 	asked map[string][]string // for which range each file was asked, "" = for the whole
@@ -47,6 +48,10 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.cut[path] = false
 	p.asked[path] = append(p.asked[path], r.Header.Get("Range"))
 	p.mu.Unlock()
+	if p.moved != "" {
+		http.Redirect(w, r, p.moved+path, http.StatusFound)
+		return
+	}
 	if !has {
 		http.NotFound(w, r)
 		return
@@ -88,6 +93,11 @@ func diskImagePublished(ctx context.Context, name, how string) error {
 		of = diskContent(name + " as it was")
 	case " and its server ends the first answer half way":
 		cut = true
+	case " of the stranger":
+		w.image[name] = "http://" + w.stranger.Addr().String() + "/" + name + ".raw#" + diskimagetest.SHA256(raw)
+		return nil
+	case " that redirects to the stranger":
+		w.publish.moved = "http://" + w.stranger.Addr().String()
 	default:
 		return fmt.Errorf("no disk image is known that is at a URL%s", how)
 	}

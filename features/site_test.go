@@ -142,10 +142,10 @@ type site struct {
 	redisMore   string        // further settings of redis
 	signing     signing
 
-	handout  handout           // what a server was told last by its boot script
-	heard    answer            // what the metadata service said last
-	ignition map[string]string // of claims, where it is not the usual one
-	byCloud  map[string]bool   // claims whose Secret is cloud-init's user-data
+	handout  handout                   // the boot script that a server got last
+	heard    answer                    // what the metadata service said last
+	ignition map[string]string         // of claims, where it is not the usual one
+	byCloud  map[string]map[string]any // data of the Secrets of claims that have user-data of cloud-init
 }
 
 type siteKey struct{}
@@ -160,7 +160,7 @@ func newSite(name string, store storeKind) (*site, error) {
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
-		ignition: make(map[string]string), byCloud: make(map[string]bool), seed: seed(), taken: make(map[string]model.ClaimName),
+		ignition: make(map[string]string), byCloud: make(map[string]map[string]any), seed: seed(), taken: make(map[string]model.ClaimName),
 	}
 	w.overdue = w.dieIfOverdue()
 	if err := w.furnish(); err != nil {

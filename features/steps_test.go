@@ -318,7 +318,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		},
 		`disk image NAME %s`: oneOf{
 			`(is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|is raw and called a qcow2|has no digest at its URL)`: diskImageIs,
-			`is at a URL(| with the digest of another file| and its server ends the first answer half way)`:                                                                                         diskImagePublished,
+			`is at a URL(| with the digest of another file| and its server ends the first answer half way| of the stranger| that redirects to the stranger)`:                                        diskImagePublished,
 		},
 		`images are %s`: oneOf{
 			`in a folder, and there is no registry`: imagesInFolder,

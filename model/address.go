@@ -24,9 +24,9 @@ const (
 )
 
 // ReserveOf returns what addr is set aside for. An IPv4 address is the same in the
-// spelling of IPv6.
+// spelling of IPv6, and behind NAT64.
 func ReserveOf(addr netip.Addr) Reserve {
-	addr = addr.Unmap().WithZone("")
+	addr = plainAddr(addr)
 	switch {
 	case !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return ReserveNobody
@@ -38,6 +38,25 @@ func ReserveOf(addr netip.Addr) Reserve {
 		return ReserveLinkLocal
 	}
 	return ReserveNone
+}
+
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")  // RFC 6052
+	shared = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
+)
+
+func plainAddr(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if bytes := addr.As16(); nat64.Contains(addr) {
+		return netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return addr
+}
+
+// IsPublic reports whether addr is an address of the Internet.
+func IsPublic(addr netip.Addr) bool {
+	addr = plainAddr(addr)
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !shared.Contains(addr) && ReserveOf(addr) == ReserveNone
 }
 
 // OneClient returns the address that stands for all that one client may come from. A machine on an

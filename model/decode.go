@@ -213,8 +213,9 @@ func (d manifestDecoder) known(h header) bool {
 	kind := Kind(h.kind)
 	info, isKnown := kindTable[kind]
 	group, _, _ := strings.Cut(h.apiVersion, "/")
-	ours := strings.EqualFold(group, Group) || strings.EqualFold(group, aliasGroup)
+	ours := strings.EqualFold(group, Group) || strings.EqualFold(group, aliasGroup) || strings.HasSuffix(group, "."+Group)
 	why, refused := refusedKinds[kind]
+	refused = refused && (ours || kind != "Console") // other projects have one, too
 
 	if isKnown && h.sure || refused {
 		d.object = strings.TrimSpace(h.identity.String())
@@ -229,14 +230,14 @@ func (d manifestDecoder) known(h header) bool {
 			message += ". A file that is not for Ingot is left out by .ingotignore"
 		}
 	default:
-		return d.checkVersion(h.apiVersion, info.core)
+		return d.checkVersion(h.apiVersion, kind, info.core)
 	}
 	d.in("kind", func() { d.failBy(RuleUnknownKind, child(d.root, "kind"), message) })
 	return false
 }
 
 // checkVersion reports whether apiVersion is right for a kind.
-func (d manifestDecoder) checkVersion(apiVersion string, core bool) bool {
+func (d manifestDecoder) checkVersion(apiVersion string, kind Kind, core bool) bool {
 	d.push("apiVersion")
 	defer d.pop()
 	n := child(d.root, "apiVersion")
@@ -246,7 +247,7 @@ func (d manifestDecoder) checkVersion(apiVersion string, core bool) bool {
 		want = "v1"
 	}
 	switch {
-	case apiVersion == want:
+	case apiVersion == want, kind == KindServerMaintenance && apiVersion == MaintenanceVersion:
 		return true
 	case !core && strings.EqualFold(apiVersion, aliasGroup+"/v1alpha1"):
 		d.warn(n, "is another name for "+APIVersion+": write that")

@@ -205,6 +205,14 @@ spec:
 				ServerMaintenanceSpec{LocalRef{"s1"}, "Enforced", PowerOff, "new fan"},
 			},
 		},
+		"a ServerMaintenance as upstream's maintenance operator has it": {
+			manifest: "apiVersion: maintenance.metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata:\n  name: m\n" +
+				"  annotations: {metal.ironcore.dev/maintenance-reason: new fan}\nspec: {serverRef: {name: s1}, policy: Enforced}\n",
+			want: &ServerMaintenance{
+				Meta{Name: "m", Source: "a.yaml:1", Annotations: map[string]string{AnnotationMaintenanceReason: "new fan"}},
+				ServerMaintenanceSpec{LocalRef{"s1"}, "Enforced", "", "new fan"},
+			},
+		},
 		"a ServerReadinessRule": {
 			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerReadinessRule

@@ -67,6 +67,8 @@ const (
 	// ServerMaintenance of this name begin that asks for approval, or any if it is "true". One that
 	// was shown as one that leaves the server on may switch it off if "#Off" follows its name.
 	AnnotationMaintenanceApproved = Group + "/maintenance-approved"
+	// AnnotationMaintenanceReason, on a ServerMaintenance, is its reason unless spec.reason has one.
+	AnnotationMaintenanceReason = Group + "/maintenance-reason"
 	// AnnotationDisksAccepted, on a Server, names disks, by serial number or else by name,
 	// that the next wipe need not account for: "S1, S2"; or DisksNone, or DisksAsReported.
 	// Each new value counts once; a suffix after "#" makes a value new.

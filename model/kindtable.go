@@ -64,11 +64,25 @@ var refusedKinds = map[Kind]string{
 	"IPXEBootConfig":  bootMade,
 	"HTTPBootConfig":  bootMade,
 	"Lease":           "leases are what Ingot's DHCP observes: write an Endpoint to fix an address",
+
+	"ServerMaintenanceSet": "write a ServerMaintenance for each of its servers",
+	"ServerWiring":         "Ingot does not compare cabling with a plan: the status of a Server has its neighbours",
+	"Console":              "Ingot does not register servers at a vendor's management console",
 }
 
 // aliasGroup is a name under which upstream's group appears in documents that
 // people still copy from.
 const aliasGroup = "metal.OpenKCM.dev"
+
+// MaintenanceVersion is the apiVersion of ServerMaintenances since they left metal-operator.
+const MaintenanceVersion = "maintenance." + APIVersion
+
+// upstreamMarks are annotations and labels of metal-operator and its maintenance operator, and what to write instead.
+var upstreamMarks = map[string]string{
+	Group + "/parked":                `has no effect: it is metal-operator's record. To park a server, write the annotation ` + AnnotationOperation + ": " + OperationPark,
+	Group + "/maintenance-requested": "has no effect: write a ServerMaintenance that names the server",
+	Group + "/maintenance-needed":    "has no effect: the status of the claim says whether a ServerMaintenance waits for its approval",
+}
 
 var allowedValues = map[reflect.Type][]string{
 	reflect.TypeFor[Power]():             {string(PowerOn), string(PowerOff)},
@@ -100,6 +114,10 @@ var extraFields = map[reflect.Type]map[string]extraField{
 		"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"),
 	reflect.TypeFor[ServerSpec](): {
 		"uuid": {alias: "systemUUID", warning: `is deprecated: write "systemUUID"`},
+	},
+	reflect.TypeFor[ServerMaintenanceSpec](): {
+		"priority":   {warning: "has no effect: of several ServerMaintenances of a server the first by name begins"},
+		"locatorLED": {warning: "has no effect: set spec.indicatorLED of the Server"},
 	},
 }
 
@@ -148,6 +166,7 @@ var annotations = map[string]annotation{
 	},
 	AnnotationHandOverTo:          {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationMaintenanceApproved: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
+	AnnotationMaintenanceReason:   {kinds: []Kind{KindServerMaintenance}},
 	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
 	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},

@@ -58,7 +58,7 @@ const (
 	ReasonArmFailed             Reason = "ArmFailed"             // a boot could not be prepared, for a reason that is not known
 	ReasonSecretMissing         Reason = "SecretMissing"         // a Secret or BMCSecret is not in Git, or belongs to another
 	ReasonInvalidReference      Reason = "InvalidReference"      // the image is not a valid image reference
-	ReasonRegistryNotAllowed    Reason = "RegistryNotAllowed"    // its registry is not allowed
+	ReasonRegistryNotAllowed    Reason = "RegistryNotAllowed"    // the host of its image is not allowed
 	ReasonUnauthorized          Reason = "Unauthorized"          // its registry rejects the credentials
 	ReasonNotFound              Reason = "NotFound"              // there is no such image
 	ReasonRegistryUnreachable   Reason = "RegistryUnreachable"   // its registry does not answer

@@ -23,7 +23,11 @@ func (w *schemaWriter) document() schema {
 	p["kind"], p["apiVersion"] = schema{"const": w.kind}, schema{"const": "v1"}
 	if !kindTable[w.kind].core {
 		alias := anyCase(aliasGroup + "/v1alpha1")
-		p["apiVersion"] = schema{"anyOf": []schema{{"const": APIVersion}, {"type": "string", "pattern": "^" + alias + "$"}}}
+		names := []schema{{"const": APIVersion}, {"type": "string", "pattern": "^" + alias + "$"}}
+		if w.kind == KindServerMaintenance {
+			names = append(names, schema{"const": MaintenanceVersion})
+		}
+		p["apiVersion"] = schema{"anyOf": names}
 	}
 	metadata := p["metadata"].(schema)["properties"].(schema)
 	metadata["annotations"].(schema)["properties"] = w.annotations()

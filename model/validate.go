@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -53,6 +54,7 @@ func check(r *nodeDecoder, o Object) {
 		}
 		d.in("spec", func() { checkBootConfiguration(d, &o.Spec) })
 	case *ServerMaintenance:
+		o.Spec.Reason = cmp.Or(o.Spec.Reason, o.Annotations[AnnotationMaintenanceReason])
 		d.in("spec", func() { checkMaintenance(d, &o.Spec) })
 	case *ServerReadinessRule:
 		d.in("spec", func() { checkReadinessRule(d, &o.Spec) })
@@ -75,6 +77,7 @@ func checkMeta(d *fieldChecker, kind Kind) {
 
 func (d *fieldChecker) checkLabels(labels map[string]string) {
 	for key, value := range labels {
+		d.upstreamMark(key)
 		d.fault(key, key, keyFault(key))
 		d.fault(key, value, valueFault(value))
 	}
@@ -92,11 +95,20 @@ func checkAnnotations(d *fieldChecker, kind Kind, all map[string]string) {
 		switch {
 		case key == AnnotationOperation:
 			checkOperation(d, value)
-		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
+		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved, key == AnnotationMaintenanceReason:
 			checkOwnAnnotation(d, kind, key, all)
 		case strings.HasPrefix(key, DHCPOptionPrefix):
 			checkDHCPOption(d, kind, key, all)
+		default:
+			d.upstreamMark(key)
 		}
+	}
+}
+
+// upstreamMark warns of an annotation or label that has an effect only upstream.
+func (d *fieldChecker) upstreamMark(key string) {
+	if says, has := upstreamMarks[key]; has {
+		d.odd(key, says)
 	}
 }
 

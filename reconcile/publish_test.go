@@ -122,7 +122,7 @@ func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), ch
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		p := &Publisher{
-			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second,
+			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second, Unlimited: w.unlimited,
 			Log: slog.New(errorCounter{slog.DiscardHandler, &b.errors}),
 		}
 		if w.logged != nil {

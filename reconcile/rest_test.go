@@ -117,7 +117,6 @@ func TestBurstOfResultsLeadsToFewPlans(t *testing.T) {
 
 func TestResultsWithoutEndDelayNoClaim(t *testing.T) {
 	published(t, 1, func(w *loopWorld, _ *branch) {
-		w.publisher.Unlimited = true
 		w.expect(2*time.Minute, 0, "Available Off")
 		end := make(chan struct{})
 		go func() {

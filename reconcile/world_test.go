@@ -33,6 +33,7 @@ type loopWorld struct {
 	holds     atomic.Uint64       // seed of the held proposals; 0 = none is held
 	protected bool                // the status branch takes nothing at first
 	publisher *Publisher          // nil = none
+	unlimited bool                // it publishes as often as there is something
 	logged    slog.Handler        // takes what the publisher logs; nil = nobody does
 	counts    *Metrics            // of the loop; nil = none
 	arms      int                 // Arms begun

@@ -40,11 +40,12 @@ func (j *job) fetch(ctx context.Context) (fetched, error) {
 		file.Close()
 		return fetched{}, err
 	}
-	if got := f.digest(); got != j.src.Digest {
-		err := f.mismatch(ctx, got)
+	if digestOf(j.src.Digest, f.hash) != j.src.Digest {
+		err := f.mismatch(ctx)
 		file.Close()
 		return fetched{}, err
 	}
+	j.store.metrics.fetched.Add(float64(f.size))
 	return fetched{file, f.size}, nil
 }
 
@@ -54,6 +55,8 @@ type fetching struct {
 	hash  hash.Hash
 	size  int64 // bytes that have arrived
 	total int64 // bytes of the whole; 0 = not known
+	// private is set when the progress is not shown, because it would be the size of an answer.
+	private bool
 }
 
 func (f *fetching) all(ctx context.Context) error {
@@ -81,7 +84,7 @@ func (f *fetching) all(ctx context.Context) error {
 			return err
 		}
 		f.job.store.metrics.resumes.Inc()
-		f.job.store.log.Debug("disk image is fetched on", "image", f.job.src.Ref, "digest", f.job.src.Digest, "done", f.size, "err", err)
+		f.job.store.log.Debug("disk image is fetched on", "image", f.job.src.Ref, "digest", f.job.src.Digest, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -122,7 +125,7 @@ func (f *fetching) rest(ctx context.Context) error {
 	}
 	defer body.Close()
 	if s, ok := body.(sized); ok && f.total == 0 {
-		f.total = s.Size()
+		f.total, f.private = s.Size()
 	}
 	if err := tooFull(f.job.store.dir.CanTake(f.total - f.size)); err != nil {
 		return err // before others are evicted for a part of it
@@ -162,7 +165,7 @@ func stalledOr(ctx context.Context, err error) error {
 func (f *fetching) add(p []byte) error {
 	f.size += int64(len(p))
 	if f.total > 0 && f.size > f.total {
-		return refuse(model.ReasonDigestMismatch, "the server sends more than the %d bytes that the file has", f.total)
+		return refuse(model.ReasonDigestMismatch, "the server sends more than the size that it names")
 	}
 	if uint64(f.size) > f.job.store.maxImage {
 		return tooLarge(0, f.job.store.maxImage)
@@ -175,8 +178,9 @@ func (f *fetching) add(p []byte) error {
 	if _, err := f.file.Write(p); err != nil {
 		return &diskError{err}
 	}
-	f.job.store.metrics.fetched.Add(float64(len(p)))
-	f.job.progress(f.size, f.total)
+	if !f.private {
+		f.job.progress(f.size, f.total)
+	}
 	return nil
 }
 
@@ -186,8 +190,6 @@ func newHash(digest string) hash.Hash {
 	}
 	return sha256.New()
 }
-
-func (f *fetching) digest() string { return digestOf(f.job.src.Digest, f.hash) }
 
 func digestOf(like string, h hash.Hash) string {
 	algorithm, _, _ := strings.Cut(like, ":")
@@ -200,13 +202,13 @@ const (
 	unpackedForDigest    = 2 * time.Minute
 )
 
-// mismatch says for people that what came is not what was wanted: where the digest is of the
-// unpacked image, it says so.
-func (f *fetching) mismatch(ctx context.Context, got string) error {
+// mismatch is the error for a file with another digest. Size and digest of the file are not in it, because the URL
+// may lead to an internal answer that the author of the claim must not learn.
+func (f *fetching) mismatch(ctx context.Context) error {
 	if f.unpackedFits(ctx) {
-		return refuse(model.ReasonDigestMismatch, "%s is the digest of the unpacked image: write that of the file as it is published, %s", f.job.src.Digest, got)
+		return refuse(model.ReasonDigestMismatch, "%s is the digest of the unpacked image: write the digest of the file as it is published", f.job.src.Digest)
 	}
-	return refuse(model.ReasonDigestMismatch, "the file (%d bytes) has digest %s, and %s is wanted: it was replaced, or cut off on its way; compare with the publisher's list of checksums", f.size, got, f.job.src.Digest)
+	return refuse(model.ReasonDigestMismatch, "the file does not have the digest %s that is wanted: it was replaced, or cut off on its way; compare with the publisher's list of checksums", f.job.src.Digest)
 }
 
 // unpackedFits reports whether the digest is that of what is in a packed file. Nothing but the

@@ -35,17 +35,18 @@ type Source struct {
 	Fetch func(ctx context.Context, from int64) (io.ReadCloser, error)
 }
 
-// sized is a body whose file's whole size is known.
-type sized interface{ Size() int64 }
+// sized is a body whose file's whole size may be known. A private size must not be shown.
+type sized interface {
+	Size() (bytes int64, private bool)
+}
 
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// FromURL returns how an image on a web server is fetched, which was written as ref. client decides where to connections
-// may go: the address that answers is checked by its transport (oci.Images.Client). named
-// reports whether the configuration or a person at this machine says so: then errors say what
-// the server answered, and else only for addresses of the Internet, for of others it would say
-// what runs within the networks here.
+// FromURL returns the source of an image on a web server. ref is the text of the claim. client decides where
+// connections may go (oci.Images.Client). named reports whether the configuration, or a person at this machine,
+// names the server: then errors and the progress show its answer. Otherwise they show it only for public
+// addresses, because it would describe the networks here.
 func FromURL(ref string, u model.ImageURL, client *http.Client, named bool) Source {
 	f := &urlFetch{url: u.URL, named: named, client: *client}
 	f.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -78,7 +79,7 @@ func (f *urlFetch) fetch(ctx context.Context, from int64) (io.ReadCloser, error)
 	var public bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		addr, err := netip.ParseAddrPort(c.Conn.RemoteAddr().String())
-		public = err == nil && isPublic(addr.Addr().Unmap())
+		public = err == nil && model.IsPublic(addr.Addr())
 	}})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
@@ -108,23 +109,18 @@ func (f *urlFetch) fetch(ctx context.Context, from int64) (io.ReadCloser, error)
 		f.mark = markOf(resp.Header)
 		f.mu.Unlock()
 	}
-	return sizedBody{resp.Body, size}, nil
+	return sizedBody{resp.Body, size, !f.named && !public}, nil
 }
 
 // sizedBody is the body of an answer, with the size of the whole file, 0 if it is not known.
 type sizedBody struct {
 	io.ReadCloser
-	size int64
+	size    int64
+	private bool
 }
 
 // Size implements sized.
-func (b sizedBody) Size() int64 { return b.size }
-
-// isPublic reports whether an address is one of the Internet.
-func isPublic(addr netip.Addr) bool {
-	shared := netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
-	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !shared.Contains(addr)
-}
+func (b sizedBody) Size() (bytes int64, private bool) { return b.size, b.private }
 
 // markOf returns what a part is asked for by: only if the file is still the same
 // (RFC 9110 §13.1.5).
@@ -150,6 +146,9 @@ func (f *urlFetch) check(resp *http.Response, from int64, public bool) (int64, e
 		return 0, f.refused(resp, public)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		if !f.named && !public {
+			return 0, f.refused(resp, false)
+		}
 		return 0, refuse(model.ReasonRegistryUnreachable, "the server packs the file for the way (Content-Encoding %s), which was not asked for", syntax.Printable(coding))
 	}
 	return max(0, resp.ContentLength), nil

@@ -6,16 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
@@ -154,17 +158,26 @@ func TestWrongFileReachesNobody(t *testing.T) {
 		sent   []byte
 		says   string
 	}{
-		"N03 another file":                        {diskimagetest.SHA256(raw), tiny(2), "is wanted: it was replaced"},
-		"N03 a file that ends early":              {diskimagetest.SHA256(raw), raw[:len(raw)-1], "the file (8388607 bytes) has digest"},
-		"N02 the digest of the unpacked image":    {diskimagetest.SHA256(raw), packed, "is the digest of the unpacked image: write that of the file as it is published, " + diskimagetest.SHA256(packed)},
-		"N15 a file that was replaced since then": {diskimagetest.SHA256(packed), gzipOf(tiny(2)), "is wanted: it was replaced"},
+		"N03 another file":                        {diskimagetest.SHA256(raw), tiny(2), "that is wanted: it was replaced"},
+		"N03 a file that ends early":              {diskimagetest.SHA256(raw), raw[:len(raw)-1], "the file does not have the digest"},
+		"N02 the digest of the unpacked image":    {diskimagetest.SHA256(raw), packed, "is the digest of the unpacked image: write the digest of the file as it is published"},
+		"N15 a file that was replaced since then": {diskimagetest.SHA256(packed), gzipOf(tiny(2)), "that is wanted: it was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := storeFor(t, nil)
+			var logged bytes.Buffer
+			store := storeFor(t, func(o *settings) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
 			src := Source{Ref: "https://images.example/os", Digest: test.digest, Fetch: fetchOf(test.sent)}
 			_, err := store.Prepare(t.Context(), src)
 			if reasonOf(err) != model.ReasonDigestMismatch || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
+			}
+			for _, fact := range []string{strings.TrimPrefix(diskimagetest.SHA256(test.sent), "sha256:"), strconv.Itoa(len(test.sent))} {
+				if strings.Contains(err.Error(), fact) || strings.Contains(logged.String(), fact) {
+					t.Errorf("%s describes the answer: %v\n%s", fact, err, &logged)
+				}
+			}
+			if n := testutil.ToFloat64(store.metrics.fetched); n != 0 {
+				t.Errorf("the metrics show an answer of %v bytes", n)
 			}
 			if _, err := store.Open(test.digest); !errors.Is(err, ErrNotHere) {
 				t.Errorf("it can be opened: %v", err)
@@ -295,7 +308,7 @@ func TestAnImageThatIsTooLargeEvictsNothing(t *testing.T) {
 			fetch, read := large.Fetch, int64(0)
 			large.Fetch = func(ctx context.Context, from int64) (io.ReadCloser, error) {
 				body, err := fetch(ctx, from)
-				return sizedBody{io.NopCloser(&countingReader{body, &read}), 11 * mib}, err
+				return sizedBody{io.NopCloser(&countingReader{body, &read}), 11 * mib, false}, err
 			}
 			if _, err := store.Prepare(t.Context(), large); reasonOf(err) != model.ReasonImageTooLarge {
 				t.Errorf("got %v", err)
@@ -444,6 +457,55 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The progress would be the size of an answer that the claim's author must not learn.
+func TestProgressShowsNoSizeOfAnInternalAnswer(t *testing.T) {
+	raw, more := tiny(1), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+		_, _ = w.Write(raw[:2*mib])
+		w.(http.Flusher).Flush()
+		<-more
+		_, _ = w.Write(raw[2*mib:])
+	}))
+	defer server.Close()
+	for _, named := range []bool{true, false} {
+		store := storeFor(t, func(o *settings) { o.Patience = -1 })
+		src := urlSource(t, server.URL, raw, named)
+		arrived := make(chan struct{})
+		fetch := src.Fetch
+		src.Fetch = func(ctx context.Context, from int64) (io.ReadCloser, error) {
+			body, err := fetch(ctx, from)
+			if err != nil {
+				return nil, err
+			}
+			return &notedBody{sizedBody: body.(sizedBody), arrived: arrived}, nil
+		}
+		_, _ = store.Prepare(t.Context(), src)
+		<-arrived
+		_, err := store.Prepare(t.Context(), src)
+		p, ok := errors.AsType[*Preparing](err)
+		if !ok || p.Stage != StageFetch || (p.Total > 0) != named || (p.Done > 0) != named {
+			t.Errorf("named %t: got %+v, %v", named, p, err)
+		}
+		shut(store)
+	}
+	close(more)
+}
+
+// notedBody closes arrived at its second read, when a part of the file is there.
+type notedBody struct {
+	sizedBody
+	arrived chan struct{}
+	reads   int
+}
+
+func (b *notedBody) Read(p []byte) (int, error) {
+	if b.reads++; b.reads == 2 {
+		close(b.arrived)
+	}
+	return b.sizedBody.Read(p)
 }
 
 // A file that is another when the fetch goes on is fetched anew, and not put together.

@@ -1,7 +1,10 @@
 package ignition
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -63,7 +66,7 @@ func (g *Compiler) ForClaim(b ClaimBoot) (model.Sensitive, error) {
 }
 
 func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
-	if err := b.checkDocuments(maxSource); err != nil {
+	if err := b.takeDocuments(maxSource); err != nil {
 		return p, err
 	}
 	if p.KernelArguments, err = KernelArguments(b.KernelArguments); err != nil {
@@ -79,18 +82,25 @@ func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
 	return p, err
 }
 
-// checkDocuments refuses what no machine could be given, before anything is parsed. most is how
-// large user-data and Ignition may be, in bytes.
-func (b ClaimBoot) checkDocuments(most int) error {
+// takeDocuments unpacks the documents, and refuses what no machine could be given, before anything is parsed. most is
+// how large user-data and Ignition may be, in bytes.
+func (b *ClaimBoot) takeDocuments(most int) error {
+	documents := make(map[string]model.Sensitive, len(b.Secret))
 	for _, key := range []string{keyIgnition, keyFormat, UserData, keyMetaData, keyVendorData, keyNetworkConfig, keyScript} {
 		limit := maxSource
 		if key == UserData || key == keyIgnition {
 			limit = most
 		}
-		if err := checkText(key, b.value(key), limit); err != nil {
+		text, err := unpacked(key, b.value(key), limit)
+		if err != nil {
 			return err
 		}
+		if err := checkText(key, text, limit); err != nil {
+			return err
+		}
+		documents[key] = model.NewSensitive(text)
 	}
+	b.Secret = documents
 	script := b.value(keyScript)
 	switch {
 	case b.value(keyIgnition) != "" && b.value(UserData) != "":
@@ -110,10 +120,42 @@ func (b ClaimBoot) checkDocuments(most int) error {
 	return nil
 }
 
+const gzipMark = "\x1f\x8b"
+
+// unpacked returns a document as text if it is packed with gzip, as Terraform's cloudinit_config does.
+func unpacked(key, text string, most int) (string, error) {
+	if !strings.HasPrefix(text, gzipMark) {
+		return text, nil
+	}
+	var raw []byte
+	reader, err := gzip.NewReader(strings.NewReader(text))
+	if err == nil {
+		raw, err = io.ReadAll(io.LimitReader(reader, int64(most)+1))
+	}
+	switch {
+	case len(raw) > most:
+		return "", sourceError(key, "it is packed with gzip, and has more than %d bytes when unpacked. Let it fetch large files by URL", most)
+	case err != nil:
+		return "", sourceError(key, "it is packed with gzip, and it is truncated, damaged or followed by other data")
+	case strings.HasPrefix(string(raw), gzipMark):
+		return "", sourceError(key, "it is packed with gzip twice; pack it once, or leave gzip off")
+	}
+	return string(raw), nil
+}
+
+// isBase64 reports whether text is base64 and not just a word. No document is: each has a colon or a "#".
+func isBase64(text string) bool {
+	raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	return err == nil && len(raw) > 8
+}
+
 // checkText refuses what is too large, or no text.
 func checkText(key, text string, most int) error {
 	if len(text) > most {
 		return sourceError(key, "the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(text), most)
+	}
+	if key != keyFormat && isBase64(text) {
+		return sourceError(key, "it is encoded with base64 twice: under data encode the document itself, once; stringData takes it as text")
 	}
 	for at, r := range text {
 		if r != 0 && (r != utf8.RuneError || strings.HasPrefix(text[at:], string(utf8.RuneError))) {

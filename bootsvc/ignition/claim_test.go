@@ -1,10 +1,14 @@
 package ignition
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
 	"ingot/model/must"
@@ -129,6 +133,24 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 			pairs: []string{"ignition", "variant: fcos\nversion: \"\xff" + secret + "\"\n"},
 			want:  "ignition: line 2, column 11: here is a byte that is no text in UTF-8",
 		},
+		"user-data that is a gzip bomb": {
+			pairs: []string{"user-data", packed("#!/bin/sh\n", strings.Repeat(secret, 2<<20))},
+			want:  "user-data: it is packed with gzip, and has more than 2097152 bytes when unpacked",
+		},
+		"user-data whose gzip is cut off": {
+			pairs: []string{"user-data", packed("#!/bin/sh\n" + secret)[:20]},
+			want:  "user-data: it is packed with gzip, and it is truncated, damaged or followed by other data",
+		},
+		"user-data with text behind its gzip": {
+			pairs: []string{"user-data", packed("#!/bin/sh\n") + secret},
+			want:  "user-data: it is packed with gzip, and it is truncated, damaged or followed by other data",
+		},
+		"user-data with half a gzip header":  {pairs: []string{"user-data", "\x1f\x8b\x08"}, want: "user-data: it is packed with gzip, and it is truncated"},
+		"user-data that is packed twice":     {pairs: []string{"user-data", packed(packed("#!/bin/sh\n"))}, want: "user-data: it is packed with gzip twice"},
+		"user-data that is encoded twice":    {pairs: []string{"user-data", encoded("#cloud-config\na: " + secret)}, want: "user-data: it is encoded with base64 twice"},
+		"gzip that is encoded twice":         {pairs: []string{"user-data", encoded(packed("#!/bin/sh\n"))}, want: "user-data: it is encoded with base64 twice"},
+		"Ignition that is encoded twice":     {pairs: []string{"ignition", encoded(`{"ignition":{}}`)}, want: "ignition: it is encoded with base64 twice"},
+		"a packed cloud-config with a fault": {pairs: []string{"user-data", packed("#cloud-config\na: [" + secret)}, want: "user-data: line 1: did not find"},
 		"user-data with a zero byte": {
 			pairs: []string{"user-data", "#!/bin/sh\n\x00" + secret}, want: "user-data: line 2, column 1: here is a byte",
 		},
@@ -142,7 +164,7 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 		},
 		"a cloud-config with a key twice": {
 			pairs: []string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"},
-			want:  "user-data: line 3: mapping key a value already defined",
+			want:  "user-data: line 3: this key is already in line 2",
 		},
 		"a cloud-config that is a list": {
 			pairs: []string{"user-data", "#cloud-config\n- " + secret + "\n"}, want: "user-data: line 2, column 1: this is not a mapping",
@@ -198,6 +220,43 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("Y06: the error quotes the source: %v", err)
 			}
 		})
+	}
+}
+
+func packed(members ...string) string {
+	var b strings.Builder
+	for _, text := range members {
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(text))
+		_ = w.Close()
+	}
+	return b.String()
+}
+
+// encoded is base64 in lines, as programs write it.
+func encoded(text string) string {
+	e := base64.StdEncoding.EncodeToString([]byte(text))
+	return e[:10] + "\n" + e[10:] + "\n"
+}
+
+func TestPackedDocumentsAreServedUnpacked(t *testing.T) {
+	ign := `{"ignition":{"version":"3.4.0"}}`
+	for title, tc := range map[string]struct{ plain, packed ClaimBoot }{
+		"cloud-init": {
+			cloudBoot("user-data", "#cloud-config\na: b\n", "meta-data", "a: b", "vendor-data", "#!/bin/sh\n", "network-config", "version: 2\n"),
+			cloudBoot("user-data", packed("#cloud-config\n", "a: b\n"), "meta-data", packed("a: b"), "vendor-data", packed("#!/bin/sh\n"),
+				"network-config", packed("version: 2\n")),
+		},
+		"Ignition": {cloudBoot("ignition", ign), cloudBoot("ignition", packed(ign))},
+	} {
+		want, got := opened(t, tc.plain), opened(t, tc.packed)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: plain -, packed +:\n%s", title, diff)
+		}
+	}
+	seed := installed(t, diskBoot("user-data", packed("#cloud-config\na: b\n"))).Install.Seed
+	if got := seed.Files["user-data"]; got != "#cloud-config\na: b\n" {
+		t.Errorf("a disk gets %q", got)
 	}
 }
 

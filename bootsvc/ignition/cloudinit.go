@@ -103,9 +103,7 @@ func parseYAML(key, text string) (*yaml.Node, error) {
 		err = document.Decode(&all)
 	}
 	if err != nil {
-		e := explainSource([]byte(text), nil, err)
-		e.Of = key
-		return nil, e
+		return nil, explainSource(key, nil, nil, err)
 	}
 	if len(document.Content) == 0 || all == nil {
 		return &yaml.Node{Kind: yaml.MappingNode}, nil

@@ -305,11 +305,11 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 	}{
 		"an unknown key of Butane has a line and a column": {
 			source: butane + "passwd:\n  users:\n    - name: core\n      pasword_hash: " + secret + "\n",
-			want:   "line 6, column 7: unused key pasword_hash",
+			want:   `line 6, column 7: unknown key, did you mean "password_hash"?`,
 		},
 		"a wrong type in Butane has a line": {
 			source: butane + "storage:\n  files:\n    - path: /a\n      mode: " + secret + "\n",
-			want:   "line 6: cannot unmarshal !!str a value into int",
+			want:   "line 6: want a whole number",
 		},
 		"a path that is not absolute has a line": {
 			source: butane + "storage:\n  files:\n    - path: " + secret + "\n", want: "line 5, column 13: path not absolute",
@@ -323,7 +323,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 			source: butane + "storage: {files: [{path: /a, contents: {local: " + secret + "}}]}", want: "local",
 		},
 		"Butane without a variant":    {source: "version: 1.4.0\na: " + secret, format: "fcos", want: "variant"},
-		"a variant that is not known": {source: "variant: " + secret + "\nversion: 1.4.0\n", want: "No translator exists"},
+		"a variant that is not known": {source: "variant: " + secret + "\nversion: 1.4.0\n", want: "variant or version of Butane is not known"},
 		"an experimental version of Butane": {
 			source: "variant: fcos\nversion: 1.8.0-experimental\na: " + secret,
 			want:   "experimental",
@@ -336,7 +336,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		},
 		"an unknown key of JSON has a line": {
 			source: "{\"ignition\":{\"version\":\"3.3.0\"},\n\"sytemd\":{\"a\":\"" + secret + "\"}}",
-			want:   "line 2, column 1: unused key sytemd",
+			want:   `line 2, column 1: unknown key, did you mean "systemd"?`,
 		},
 		"a version that is no string": {
 			source: `{"ignition":{"version":3}}`,

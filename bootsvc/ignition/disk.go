@@ -96,7 +96,7 @@ func (b *DiskBoot) probeFlags() (string, error) {
 }
 
 func (g *Compiler) installDocument(b *DiskBoot) (*model.InstallDocument, error) {
-	if err := b.checkDocuments(maxDiskSource); err != nil {
+	if err := b.takeDocuments(maxDiskSource); err != nil {
 		return nil, err
 	}
 	var err error

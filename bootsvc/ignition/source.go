@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/coreos/butane/config"
@@ -20,8 +20,6 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/vcontext/report"
 	"go.yaml.in/yaml/v3"
-
-	"ingot/bootsvc/internal/syntax"
 )
 
 // formatButane is the value of a Secret's key format that means Butane.
@@ -37,8 +35,8 @@ type SourceProblem struct {
 }
 
 // SourceError says what is wrong with what a person wrote for a machine: a value of
-// a claim's Secret, or an annotation. It names lines and columns, and quotes no
-// value of the source, for that is a secret.
+// a claim's Secret, or an annotation. It names lines, columns and known keys, and
+// quotes nothing of a Secret.
 type SourceError struct {
 	Of       string // the Secret's key, or the annotation
 	Problems []SourceProblem
@@ -67,8 +65,9 @@ func sourceError(of, format string, args ...any) *SourceError {
 
 // spec is one version of the Ignition specification.
 type spec struct {
-	parse func(raw []byte) (report.Report, error)
-	merge func(parent, child []byte) ([]byte, report.Report, error)
+	config reflect.Type
+	parse  func(raw []byte) (report.Report, error)
+	merge  func(parent, child []byte) ([]byte, report.Report, error)
 }
 
 // specs are the versions that Ingot accepts. Experimental ones are not among
@@ -85,6 +84,7 @@ var specs = map[string]spec{
 
 func newSpec[C any](parse func([]byte) (C, report.Report, error), merge func(parent, child C) C) spec {
 	return spec{
+		config: reflect.TypeFor[C](),
 		parse: func(raw []byte) (report.Report, error) {
 			_, r, err := parse(raw)
 			return r, err
@@ -145,16 +145,14 @@ func hasVariant(source []byte) bool {
 // fromButane translates Butane. Warnings are errors: an unknown key means that a
 // machine would come up without what the person wrote.
 func fromButane(source []byte) (ignitionSource, error) {
-	var head struct {
-		Version string `yaml:"version"`
-	}
+	var head struct{ Variant, Version string }
 	if yaml.Unmarshal(source, &head) == nil && strings.Contains(head.Version, "-") {
 		return ignitionSource{}, sourceError(keyIgnition, "experimental and other pre-release versions of Butane are not accepted, for their meaning may change; use a released version")
 	}
 	// FilesDir stays empty, so that no source can read files of this machine.
 	raw, rep, err := config.TranslateBytes(source, common.TranslateBytesOptions{Raw: true})
 	if err != nil || len(rep.Entries) > 0 {
-		return ignitionSource{}, explainSource(source, rep.Entries, err)
+		return ignitionSource{}, explainSource(keyIgnition, butaneConfig(head.Variant), rep.Entries, err)
 	}
 	return known(raw)
 }
@@ -168,10 +166,10 @@ func fromJSON(source []byte) (ignitionSource, error) {
 	}
 	rep, err := specs[s.version].parse(source)
 	wrong := slices.DeleteFunc(slices.Clone(rep.Entries), func(e report.Entry) bool {
-		return !e.Kind.IsFatal() && !strings.HasPrefix(strings.ToLower(e.Message), "unused key")
+		return !e.Kind.IsFatal() && !isUnusedKey(e)
 	})
 	if err != nil || len(wrong) > 0 {
-		return ignitionSource{}, explainSource(source, wrong, err)
+		return ignitionSource{}, explainSource(keyIgnition, specs[s.version].config, wrong, err)
 	}
 	return s, nil
 }
@@ -205,7 +203,7 @@ func jsonError(raw []byte, err error) *SourceError {
 	switch {
 	case errors.As(err, &malformed):
 		p.Line, p.Column = position(raw, malformed.Offset)
-		p.Message = "this is not JSON: " + strings.Join(strings.Fields(quoted.ReplaceAllString(malformed.Error(), "")), " ")
+		p.Message = "this is not JSON: " + quoted.ReplaceAllString(malformed.Error(), "")
 	case errors.As(err, &kind):
 		p.Line, p.Column = position(raw, kind.Offset)
 		p.Message = fmt.Sprintf("%s must be of type %s", kind.Field, kind.Type)
@@ -228,7 +226,7 @@ func (s ignitionSource) merge(additions func(version string) []byte) ([]byte, er
 	}
 	merged, rep, err := specs[s.version].merge(raw, additions(s.version))
 	if err != nil {
-		e := explainSource(s.raw, rep.Entries, err)
+		e := explainSource(keyIgnition, specs[s.version].config, rep.Entries, err)
 		for i := range e.Problems {
 			e.Problems[i].Line, e.Problems[i].Column = 0, 0
 			e.Problems[i].Message = "it cannot be joined with " + bootStateFile + " and " + bootStateUnit + ", which Ingot adds: " + e.Problems[i].Message
@@ -263,100 +261,8 @@ func (s ignitionSource) withoutReplace() ([]byte, error) {
 }
 
 var (
-	// quoted are the parts of libraries' messages that repeat the source.
-	quoted = regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
-	// tagged is a value that the YAML library shows behind its tag. It may hold backticks and
-	// line ends, so all up to the last backtick may be of it.
-	tagged = regexp.MustCompile("(?s)(!\\S*) `.*`")
+	// quoted are the characters of a source in messages of package json.
+	quoted = regexp.MustCompile(`'(?:[^'\\]|\\.)*' ?`)
 	// variantLine is what Butane mostly begins with.
 	variantLine = regexp.MustCompile(`(?m)^variant *:`)
-	// nextYAML begins each further message of the YAML library, which joins them. A value that
-	// it shows is shorter than this.
-	nextYAML = regexp.MustCompile(`\n  line \d+: `)
-	// yamlLine is how the YAML library tells a line.
-	yamlLine = regexp.MustCompile(`line (\d+): ?`)
 )
-
-// explainSource makes an error of a library's report, or of its error if it made
-// no report.
-func explainSource(source []byte, entries []report.Entry, err error) *SourceError {
-	secrets := scalars(source)
-	e := &SourceError{Of: keyIgnition}
-	for _, entry := range entries[:min(len(entries), maxProblems)] {
-		line, column := entry.Marker.Start()
-		e.Problems = append(e.Problems, SourceProblem{int(line), int(column), redact(entry.Message, secrets)})
-	}
-	if len(e.Problems) > 0 {
-		return e
-	}
-	for _, text := range messagesOf(err) {
-		p := SourceProblem{}
-		if at := yamlLine.FindStringSubmatchIndex(text); at != nil {
-			p.Line, _ = strconv.Atoi(text[at[2]:at[3]])
-			text = text[:at[0]] + text[at[1]:]
-		}
-		text = withoutValues(strings.TrimPrefix(strings.TrimSpace(text), "yaml: "), secrets)
-		for line := range strings.SplitSeq(text, "\n") {
-			if len(e.Problems) == maxProblems || strings.HasSuffix(line, "unmarshal errors:") {
-				continue
-			}
-			p.Message = syntax.Printable(strings.TrimSpace(line))
-			e.Problems = append(e.Problems, p)
-		}
-	}
-	return e
-}
-
-// messagesOf returns the messages that a library joined in an error. A value in one of them
-// may have line ends.
-func messagesOf(err error) []string {
-	text := err.Error()
-	var all []string
-	from := 0
-	for _, at := range nextYAML.FindAllStringIndex(text, -1) {
-		all = append(all, text[from:at[0]])
-		from = at[0]
-	}
-	return append(all, text[from:])
-}
-
-func redact(message string, secrets []string) string {
-	return syntax.Printable(withoutValues(message, secrets))
-}
-
-// withoutValues takes out of a library's message all that may be a value of the source. Whole
-// values go first: of one that holds a quotation mark, only a part is quoted.
-func withoutValues(message string, secrets []string) string {
-	for _, s := range secrets {
-		message = strings.ReplaceAll(message, s, "[redacted]")
-	}
-	message = tagged.ReplaceAllString(message, "$1 a value")
-	return quoted.ReplaceAllStringFunc(message, func(match string) string {
-		if len(match) == 3 && strings.ContainsAny(match[1:2], ",:[]{}-?") {
-			return match // what was expected there
-		}
-		return "a value"
-	})
-}
-
-// scalars returns the values in a source, longest first; keys are not secret. A
-// value of a few characters is left out, for it would only spoil the message.
-func scalars(source []byte) []string {
-	var root yaml.Node
-	if yaml.Unmarshal(source, &root) != nil {
-		return nil
-	}
-	var values []string
-	var walk func(n *yaml.Node, key bool)
-	walk = func(n *yaml.Node, key bool) {
-		if n.Kind == yaml.ScalarNode && !key && len(n.Value) > 3 {
-			values = append(values, n.Value)
-		}
-		for i, child := range n.Content {
-			walk(child, n.Kind == yaml.MappingNode && i%2 == 0)
-		}
-	}
-	walk(&root, false)
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	return values
-}

@@ -115,7 +115,7 @@ func manifestDigest(raw []byte, at, told string) (string, error) {
 		return digest.FromBytes(raw).String(), nil
 	}
 	if !model.IsImageDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
-		return "", invalid("the registry sent a manifest that does not have its digest %s", syntax.Printable(sum.String()))
+		return "", invalid("the registry sent a manifest for %s that does not have its digest", syntax.Printable(at))
 	}
 	return sum.String(), nil
 }
@@ -151,7 +151,7 @@ func checkPart(resp *http.Response, layer *model.Layer, offset int64) error {
 		got != fmt.Sprintf("bytes %d-%d/*", offset, layer.Size-1):
 		return imagecache.ErrNoOffset // it answers with some other part
 	case resp.ContentLength >= 0 && resp.ContentLength != layer.Size-offset:
-		return invalid("the registry has %d bytes of layer %s, and the manifest says %d", resp.ContentLength+offset, layer.Digest, layer.Size)
+		return invalid("the registry does not have the %d bytes of layer %s that the manifest names", layer.Size, layer.Digest)
 	}
 	return nil
 }

@@ -74,19 +74,19 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 		},
 		"I09: not what its digest says": {
 			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), at: "@" + sum, reason: model.ReasonValidationFailed,
-			want: "does not have its digest " + sum,
+			want: "does not have its digest",
 		},
 		"I09: another, and it says so": {
 			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`, "Docker-Content-Digest", other.Digest), at: "@" + sum,
-			reason: model.ReasonValidationFailed, want: "does not have its digest " + sum,
+			reason: model.ReasonValidationFailed, want: "does not have its digest",
 		},
 		"I09: a tag's digest that is wrong": {
 			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), reason: model.ReasonValidationFailed,
-			want: "does not have its digest " + sum,
+			want: "does not have its digest",
 		},
 		"a digest of no known algorithm": {
 			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), reason: model.ReasonValidationFailed,
-			want: "does not have its digest md5:abc",
+			want: "does not have its digest",
 		},
 		"a type that lies": {
 			wrap: send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), reason: model.ReasonValidationFailed,
@@ -199,11 +199,11 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 		"the rest, its size left out": {wrap: partly("bytes 4-9/*", "456789"), offset: 4, want: "456789"},
 		"I09: fewer bytes than it should": {
 			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0") }),
-			want: "has 1 bytes of layer sha256:",
+			want: "does not have the 10 bytes of layer sha256:",
 		},
 		"I09: more bytes than it should": {
 			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "01234567890") }),
-			want: "the manifest says 10",
+			want: "does not have the 10 bytes of layer sha256:",
 		},
 		"one that serves no parts": {
 			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }), offset: 4,
@@ -313,7 +313,7 @@ func TestAClientThatLeavesEndsTheWait(t *testing.T) {
 // TLS, and others without. Those are hosts and ports.
 func remote(t *testing.T, images *Images, tls *httptest.Server, plain map[string]string) {
 	t.Helper()
-	images.transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	images.blobs.next.base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		at, ok := plain[addr]
 		if addr == "example.com:443" && tls != nil {
 			at, ok = tls.Listener.Addr().String(), true
@@ -324,7 +324,7 @@ func remote(t *testing.T, images *Images, tls *httptest.Server, plain map[string
 		return new(net.Dialer).DialContext(ctx, network, at)
 	}
 	if tls != nil {
-		images.transport.TLSClientConfig = tls.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		images.blobs.next.base.TLSClientConfig = tls.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	}
 }
 

@@ -3,8 +3,10 @@ package oci
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -113,6 +115,8 @@ func TestImageWithTwoDisksIsRefused(t *testing.T) {
 	}
 }
 
+var errNotListed = errors.New("boot.registries does not list the host")
+
 func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
 	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
@@ -123,37 +127,62 @@ func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
 	}))
 	defer here.Close()
 	host := strings.TrimPrefix(here.URL, "http://")
-	named := newImages(t, Options{Registries: listed(true, host)})
+	_, port, _ := net.SplitHostPort(host)
+	named := newImages(t, Options{Registries: listed(true, host, "mirror.example")})
+	alone := Options{Inside: func(netip.Addr) bool { return false }} // no list: any host, as by default
 	for title, tc := range map[string]struct {
 		images  *Images
 		url     string
 		refused error
 	}{
 		"this machine, which the configuration names": {named, here.URL, nil},
-		"this machine, which it does not name":        {newImages(t, Options{Registries: listed(false, "ghcr.io")}), here.URL, errInside},
+		"this machine, by a name that is not listed":  {named, "http://localhost:" + port, errNotListed},
+		"a host that is not listed":                   {named, "https://images.example/disk", errNotListed},
+		"a listed host at another port":               {named, "https://mirror.example:8443/disk", errNotListed},
+		"a private address that is not listed":        {named, "http://10.0.0.1/disk", errNotListed},
+		"this machine, without a list":                {newImages(t, alone), here.URL, errInside},
+		"this machine as localhost, without a list":   {newImages(t, alone), "http://localhost:" + port, errInside},
+		"this machine in IPv6, without a list":        {newImages(t, alone), "http://[::1]/disk", errInside},
+		"this machine, mapped to IPv6":                {newImages(t, alone), "http://[::ffff:127.0.0.1]/disk", errInside},
+		"no address":                                  {newImages(t, alone), "http://0.0.0.0/disk", errForbiddenAddress},
+		"a metadata address, mapped to IPv6":          {newImages(t, alone), "http://[::ffff:a9fe:a9fe]/disk", errForbiddenAddress},
+		"a metadata address behind NAT64":             {newImages(t, alone), "http://[64:ff9b::a9fe:a9fe]/disk", errForbiddenAddress},
+		"a redirect to a private address":             {named, here.URL + "/?to=http://10.0.0.1/", errInside},
+		"a redirect to a port that is not listed":     {named, here.URL + "/?to=http://127.0.0.1:1/", errInside},
 		"a redirect within this machine":              {named, here.URL + "/?to=" + here.URL, nil},
 		"a redirect to a metadata address":            {named, here.URL + "/?to=http://169.254.169.254/", errForbiddenAddress},
-		"a metadata address":                          {named, "http://169.254.169.254/latest", errForbiddenAddress},
-		"a link-local address":                        {named, "https://[fe80::1]/disk", errForbiddenAddress},
+		"a metadata address":                          {newImages(t, alone), "http://169.254.169.254/latest", errForbiddenAddress},
+		"a link-local address":                        {newImages(t, alone), "https://[fe80::1]/disk", errForbiddenAddress},
 	} {
 		t.Run(title, func(t *testing.T) {
-			resp, err := tc.images.Client().Get(tc.url)
+			client, isNamed, err := tc.images.Client(model.ImageURL{URL: tc.url})
 			if err == nil {
-				resp.Body.Close()
+				var resp *http.Response
+				if resp, err = client.Get(tc.url); err == nil {
+					resp.Body.Close()
+				}
+				var told interface{ AddressRefused() bool }
+				if !isNamed || (tc.refused != nil) != errors.As(err, &told) {
+					t.Errorf("named %t; that the address is refused is told: %v", isNamed, err)
+				}
+			} else if own, ok := errors.AsType[*Error](err); !ok || own.Reason != model.ReasonRegistryNotAllowed {
+				t.Errorf("got %v", err)
+			} else if errors.Is(tc.refused, errNotListed) && strings.HasSuffix(own.Message, " is not allowed; boot.registries has "+host+", mirror.example") {
+				err = errNotListed
 			}
 			if !errors.Is(err, tc.refused) {
 				t.Errorf("got %v, want %v", err, tc.refused)
-			}
-			var told interface{ AddressRefused() bool }
-			if (tc.refused != nil) != errors.As(err, &told) {
-				t.Errorf("that the address is refused is told: %v", err)
 			}
 		})
 	}
 	// What a host that is not this machine redirects to is not this machine either.
 	req := httptest.NewRequest(http.MethodGet, here.URL, nil)
 	req.Response = &http.Response{Request: httptest.NewRequest(http.MethodGet, "https://images.example/disk", nil)}
-	if _, err := named.Client().Transport.RoundTrip(req); !errors.Is(err, errForbiddenAddress) { //nolint:bodyclose // there is none
+	client, _, err := named.Client(model.ImageURL{URL: here.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Transport.RoundTrip(req); !errors.Is(err, errForbiddenAddress) { //nolint:bodyclose // there is none
 		t.Errorf("a redirect from elsewhere to this machine: %v", err)
 	}
 }

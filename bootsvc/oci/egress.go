@@ -3,9 +3,11 @@ package oci
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,8 +31,8 @@ const (
 		"and this machine itself only if the image reference names it"
 	// errInside is returned for addresses where no registry is but those that the
 	// configuration names.
-	errInside addressError = "the address is this machine's or of the BMCs' networks, where no image is looked for: " +
-		"if it is a registry, boot.registries must list it with its port"
+	errInside addressError = "the address is this machine's, of the BMCs' networks, or a private one that a URL redirects to: " +
+		"if images come from there, boot.registries must list it with its port"
 )
 
 // forbidden reports whether nothing may ever be fetched from addr.
@@ -58,15 +60,19 @@ type egress struct {
 	// inside reports whether an address belongs to BMCs; nil = none does.
 	inside func(netip.Addr) bool
 	named  []string // registries in their normal spelling
+	closed bool     // private networks are inside as well
 	here   []string // those that use TLS, which may be on this machine by any name
 	open   bool     // all are as if named
 }
 
 // names reports whether the configuration names the registry at host:port.
-func (f egress) names(address string) bool {
+func (f egress) names(address string) bool { return f.open || isAmong(f.named, address) }
+
+// isAmong reports whether registries contain the one at host:port.
+func isAmong(registries []string, address string) bool {
 	registry, err := model.ParseRegistry(address)
-	// One that is spoken to without TLS may be written without its port, too.
-	return f.open || err == nil && (slices.Contains(f.named, registry) || slices.Contains(f.named, strings.TrimSuffix(registry, ":80")))
+	// A registry without TLS may also be written without its port.
+	return err == nil && (slices.Contains(registries, registry) || slices.Contains(registries, strings.TrimSuffix(registry, ":80")))
 }
 
 // isHere reports whether the configuration says of the registry at host:port that it is on
@@ -76,11 +82,11 @@ func (f egress) isHere(address string) bool {
 	return err == nil && slices.Contains(f.here, registry)
 }
 
-// check refuses an address that is inside, unless one of the registries that the
-// configuration names is what leads there.
+// check refuses an address that is inside, unless the configuration names the registry at host:port that leads there.
 func (f egress) check(addr netip.Addr, address string) error {
 	addr = addr.Unmap().WithZone("")
-	if (addr.IsLoopback() || f.inside != nil && f.inside(addr)) && !f.names(address) {
+	private := !model.IsPublic(addr)
+	if (f.closed && private || addr.IsLoopback() || f.inside != nil && f.inside(addr)) && !f.names(address) {
 		return errInside
 	}
 	return nil
@@ -91,7 +97,7 @@ type proxyKey struct{}
 // egressTransport is a RoundTripper that keeps image references, redirects and token
 // realms from reaching what is no registry.
 type egressTransport struct {
-	next   http.RoundTripper
+	next   *authorities
 	egress egress
 }
 
@@ -131,6 +137,15 @@ func checkHost(host string, local bool) error {
 		return errForbiddenAddress
 	}
 	return nil
+}
+
+// newEgress returns a transport that trusts the system's authorities and those in the file, behind a filter.
+func newEgress(f egress, timeout time.Duration, file string) (egressTransport, error) {
+	a := &authorities{file: file, base: newTransport(timeout, f)}
+	if err := a.read(); err != nil {
+		return egressTransport{}, fmt.Errorf("boot.caFile: %w", err)
+	}
+	return egressTransport{a, f}, nil
 }
 
 // newTransport returns what registries are reached by, behind an egressTransport. Names are
@@ -181,13 +196,19 @@ func checkResolved(resolved string, local bool) error {
 	return nil
 }
 
-// Client returns a client for files on web servers. It goes where images may come from, as
-// registries' does, with the same authorities: to no link-local, metadata or BMC address, and to
-// this machine only if the URL that is asked for says so and boot.registries lists it. Which
-// other hosts are asked is not bounded by that list, and no credentials are sent. It ends no
-// request by itself.
-func (i *Images) Client() *http.Client {
-	return &http.Client{Transport: urlTransport{i.files}}
+// Client returns a client for a file on a web server, and whether the configuration names that server. The list and
+// the authorities are those of registries. With a list, redirects may lead only to listed hosts and public addresses:
+// unlike registries, web servers redirect wherever a URL asks for it. No credentials are sent, and there is no timeout.
+func (i *Images) Client(file model.ImageURL) (client *http.Client, named bool, err error) {
+	u, err := url.Parse(file.URL)
+	if err != nil {
+		return nil, false, err
+	}
+	address := net.JoinHostPort(u.Hostname(), portOf(u))
+	if err := i.allowHost("host "+u.Host, address, isAmong(slices.Collect(maps.Keys(i.registries)), address)); err != nil {
+		return nil, false, err
+	}
+	return &http.Client{Transport: urlTransport{i.files}}, i.egress.names(address), nil
 }
 
 // urlTransport is a RoundTripper for what people name by a URL. Only the URL that they wrote may

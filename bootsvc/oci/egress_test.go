@@ -45,6 +45,28 @@ func TestOnlyNamedRegistriesAreInside(t *testing.T) {
 	}
 }
 
+// A listed host may redirect a URL to a storage on the Internet.
+func TestAListClosesPrivateNetworksToURLs(t *testing.T) {
+	f := egress{named: []string{"registry.example"}, closed: true}
+	for name, c := range map[string]struct {
+		addr, address string
+		want          error
+	}{
+		"a listed host with a private address": {"10.0.0.1", "registry.example:443", nil},
+		"a listed host on the Internet":        {"192.0.2.1", "registry.example:443", nil},
+		"a storage on the Internet":            {"2001:db8::1", "bucket.example:443", nil},
+		"a private address by another name":    {"10.0.0.1", "rebound.example:443", errInside},
+		"a unique local address":               {"fd00::1", "rebound.example:443", errInside},
+		"an address of a carrier's network":    {"100.64.0.1", "rebound.example:443", errInside},
+		"a private address behind NAT64":       {"64:ff9b::a00:1", "rebound.example:443", errInside},
+		"this machine by another name":         {"127.0.0.1", "rebound.example:443", errInside},
+	} {
+		if err := f.check(netip.MustParseAddr(c.addr), c.address); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
 // A claim is no way to find out what listens on this machine or on the networks of BMCs.
 func TestWhatIsInsideIsNotAsked(t *testing.T) {
 	var asked atomic.Int32

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ import (
 
 // Options are the options of New.
 type Options struct {
-	// Registries are the registries that images may come from; without any, every registry may be used. Link-local
+	// Registries are the hosts that images may come from; without any, every host may be used. Link-local
 	// and cloud metadata addresses are always refused, and this machine itself unless it is listed or the reference
 	// names it literally (localhost, 127.0.0.1, [::1]).
 	Registries []Registry
@@ -74,9 +73,8 @@ type Images struct {
 	timeout    time.Duration
 	log        *slog.Logger
 	egress     egress
-	transport  *http.Transport
-	files      egressTransport // the transport behind the egress filter
-	closeIdle  func()
+	blobs      egressTransport // to registries
+	files      egressTransport // to the servers of URLs
 	retries    *retries
 	login      *login
 	metrics    metrics
@@ -121,15 +119,17 @@ func New(o Options) (*Images, error) {
 		}
 	}
 	credentials := credentialsFile{o.CredentialsFile, o.Helper}
-	i.transport = newTransport(i.timeout, i.egress)
-	authorities := &authorities{file: o.CAFile, base: i.transport}
-	if err := authorities.read(); err != nil {
-		return nil, fmt.Errorf("boot.caFile: %w", err)
+	ofFiles := i.egress
+	ofFiles.closed = len(i.registries) > 0
+	var err error
+	if i.blobs, err = newEgress(i.egress, i.timeout, o.CAFile); err != nil {
+		return nil, err
+	}
+	if i.files, err = newEgress(ofFiles, i.timeout, o.CAFile); err != nil {
+		return nil, err
 	}
 	i.retries = &retries{i.timeout, 250 * time.Millisecond}
-	i.files = egressTransport{authorities, i.egress}
-	i.login = newLogin(i.retries.transport(i.files), credentials)
-	i.closeIdle = authorities.closeIdle
+	i.login = newLogin(i.retries.transport(i.blobs), credentials)
 	return i, nil
 }
 
@@ -137,7 +137,8 @@ func New(o Options) (*Images, error) {
 // be asked afterwards.
 func (i *Images) Close() {
 	i.end()
-	i.closeIdle()
+	i.blobs.next.closeIdle()
+	i.files.next.closeIdle()
 }
 
 // Resolve returns the image that ref names now, pinned by digest, for
@@ -224,17 +225,23 @@ func (i *Images) allow(r model.ImageReference) error {
 	if r.Layout != "" {
 		return nil // layouts opens nothing else
 	}
-	if _, listed := i.registries[r.Registry]; !listed && len(i.registries) > 0 {
+	_, listed := i.registries[r.Registry]
+	return i.allowHost("registry "+r.Registry, i.base(r).Host, listed)
+}
+
+// allowHost refuses a host that the list does not have, and addresses where no images are.
+func (i *Images) allowHost(who, address string, listed bool) error {
+	if !listed && len(i.registries) > 0 {
 		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf(
-			"registry %s is not allowed; boot.registries has %s", r.Registry, strings.Join(slices.Sorted(maps.Keys(i.registries)), ", "))}
+			"%s is not allowed; boot.registries has %s", who, strings.Join(slices.Sorted(maps.Keys(i.registries)), ", "))}
 	}
-	host := hostname(r.Registry)
+	host := hostname(address)
 	err := checkHost(host, loopbackHost(host))
 	if addr, literal := hostAddr(host); err == nil && literal == nil {
-		err = i.egress.check(addr, i.base(r).Host)
+		err = i.egress.check(addr, address)
 	}
 	if err != nil {
-		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
+		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf("%s: %v", who, err), Err: err}
 	}
 	return nil
 }

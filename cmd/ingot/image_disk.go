@@ -127,7 +127,11 @@ func (i imageInspectCommand) diskSource(c *console) (diskimage.Source, bool, err
 		if err != nil {
 			return diskimage.Source{}, true, err
 		}
-		return diskimage.FromURL(i.Image, u, images.Client(), true), true, nil
+		client, _, err := images.Client(u)
+		if err != nil {
+			return diskimage.Source{}, true, err
+		}
+		return diskimage.FromURL(i.Image, u, client, true), true, nil
 	}
 	info, err := os.Stat(i.Image)
 	if err != nil || !info.Mode().IsRegular() || isLayout(i.Image) {

@@ -47,7 +47,11 @@ func BenchmarkBoot(b *testing.B) {
 	program := build(b)
 	var servers []*bootServer // of each fleet the daemon, the bare handler, and one that sends the daemon's headers
 	for _, size := range bootFleets {
-		f := seedBoot(b, size)
+		f := seedBoot(b, b.TempDir(), size, model.PinnedImage{
+			Ref: "registry.example:5000/os/linux:1", Repository: "registry.example:5000/os/linux",
+			Digest: "sha256:" + strings.Repeat("a", 64), Architecture: "amd64",
+			Kernel: bootLayer("1"), Initrd: bootLayer("2"), Squashfs: bootLayer("3"),
+		})
 		daemon := f.serve(b, f.daemon(b, program))
 		servers = append(servers, daemon, f.serve(b, f.bare(b, daemon, nil)), f.serve(b, f.bare(b, daemon, bootHeaders())))
 	}
@@ -114,9 +118,10 @@ func (m bootMachine) path(what string) string {
 
 // seedBoot writes the records of a fleet, as the daemon leaves them behind. The machines
 // that ask were seen to fetch their kernels: who never does is not sent round for long.
-func seedBoot(b *testing.B, size int) *bootFleet {
+func seedBoot(b *testing.B, dir string, size int, image model.PinnedImage) *bootFleet {
 	b.Helper()
-	f := &bootFleet{dir: b.TempDir()}
+	must.Do(b, os.MkdirAll(dir, 0o700))
+	f := &bootFleet{dir: dir}
 	sealKey := must.Get(registry.LoadSealKey(filepath.Join(f.dir, "seal.key"), true))(b)
 	records := must.Get(registry.Open(b.Context(), registry.Options{Dir: f.dir, SealKey: sealKey}))(b)
 	defer records.Close()
@@ -124,20 +129,19 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	changes := registry.Changes{Fleet: &model.FleetRecord{Applied: model.Applied{Branch: "seeded"}, Sequence: 1}}
 	var tickets []*model.Ticket
 	for n := range size {
-		t := bootTicket(n)
+		t := bootTicket(n, image)
 		tickets = append(tickets, t)
 		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey.Config(t, 0).Reveal()})
 		changes.Servers = append(changes.Servers, &model.ServerRecord{
-			RecordIdentity: model.RecordIdentity{Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID},
+			RecordIdentity: model.RecordIdentity{Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, MACs: []model.ServerMAC{{Address: bootMAC(n), IdentifiedBy: model.MACByBMC}}},
 			Life:           model.RecordLife{State: model.StateReserved, Since: t.ArmedAt},
 			Claim:          model.RecordClaim{Name: t.Claim},
 			Boot:           model.RecordBoot{Ticket: t},
 		})
-		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)
 		changes.ServerFacts = append(changes.ServerFacts, &model.ServerFacts{
 			Name: t.Server, Power: model.PowerOn,
 			Inventory: &model.Inventory{
-				UUID: t.UUID, NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: mac}},
+				UUID: t.UUID, NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: bootMAC(n)}},
 			},
 		})
 	}
@@ -166,23 +170,22 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	return f
 }
 
-func bootTicket(n int) *model.Ticket {
+func bootTicket(n int, image model.PinnedImage) *model.Ticket {
 	name := model.ServerName(fmt.Sprint("server-", n))
 	armed := time.Now()
-	layer := func(digit string) *model.Layer {
-		return &model.Layer{Digest: "sha256:" + strings.Repeat(digit, 64), Size: 1 << 20}
-	}
 	return &model.Ticket{
 		ID: fmt.Sprintf("%s/1/%d", name, armed.Unix()), Server: name,
 		UUID: fmt.Sprintf("4c4c4544-0042-3510-8054-%012x", n), Purpose: model.PurposeClaim,
-		Claim: model.ClaimName("default/" + string(name)), ArmedAt: armed,
-		Image: model.PinnedImage{
-			Ref: "registry.example:5000/os/linux:1", Repository: "registry.example:5000/os/linux",
-			Digest: "sha256:" + strings.Repeat("a", 64), Architecture: "amd64",
-			Kernel: layer("1"), Initrd: layer("2"), Squashfs: layer("3"),
-		},
+		Claim: model.ClaimName("default/" + string(name)), ArmedAt: armed, Image: image,
 	}
 }
+
+// bootLayer is a layer that no machine asks for.
+func bootLayer(digit string) *model.Layer {
+	return &model.Layer{Digest: "sha256:" + strings.Repeat(digit, 64), Size: 1 << 20}
+}
+
+func bootMAC(n int) string { return fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255) }
 
 // inParallel does things side by side: what is written at the same time is committed
 // together.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 // dhcpServer is a DHCP server on a link of its own.
@@ -52,7 +53,9 @@ const (
 func ingotDHCP(b *testing.B, program string) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
-	process, fleet := l.ingot(b, program)
+	process, fleet := l.ingot(b, program, fmt.Sprintf("loaderDirs: [%q]", l.dir), fmt.Sprintf(`{cidr: 10.9.0.0/16, ranges: [%s-%s], gateway: %s, dns: [%[3]s], leaseTime: %ds}
+  - {cidr: "fd09::/64", ranges: ["%s-%s"], dns: ["%s"], leaseTime: %[4]ds}`,
+		dhcpFirst, dhcpLast, serverAddress, dhcpValidity, dhcpFirst6, dhcpLast6, serverAddress6))
 	return &dhcpServer{name: "Ingot", link: l, process: process, fleet: fleet}
 }
 
@@ -93,43 +96,35 @@ func (s *dhcpServer) saveDocuments() (done func() bool) {
 	}
 }
 
-func (l *link) ingot(b *testing.B, program string) (pid int, fleet *gitserver.Repo) {
+// ingot runs Ingot at the end of the link that serves, with further settings for boots, and with subnets.
+func (l *link) ingot(b *testing.B, program, boot, subnets string) (pid int, fleet *gitserver.Repo) {
 	l.Helper()
-	repository, err := gitserver.New(b.TempDir(), "fleet")
-	if err == nil {
-		_, err = repository.Commit(map[string]string{"README.md": "a fleet\n"}, "begin")
-	}
-	if err != nil {
-		l.Fatal(err)
-	}
+	repository := must.Get(gitserver.New(b.TempDir(), "fleet"))(b)
+	must.Get(repository.Commit(map[string]string{"README.md": "a fleet\n"}, "begin"))(b)
 	config := l.file("ingot.yaml", fmt.Appendf(nil, `git: {url: %q}
 state: {dir: %q}
-boot: {listen: ":8082", loaderDirs: [%q]}
-registry: {listen: "127.0.0.1:10000", url: "http://%[4]s:10000"}
+boot: {listen: ":8082", %s}
+registry: {listen: "127.0.0.1:10000", url: "http://%s:10000"}
 admin: {listen: "127.0.0.1:8080"}
+tftp: {listen: ":69"}
 dhcp:
 - name: bench
-  interface: %[5]s
+  interface: %s
   role: host
   subnets:
-  - {cidr: 10.9.0.0/16, ranges: [%[6]s-%[7]s], gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
-  - {cidr: "fd09::/64", ranges: ["%[8]s-%[9]s"], dns: ["%[11]s"], leaseTime: %[10]ds}
-`, repository.URL(), filepath.Join(l.dir, "state"), l.dir, serverAddress, serverDevice,
-		dhcpFirst, dhcpLast, dhcpFirst6, dhcpLast6, dhcpValidity, serverAddress6))
+  - %s
+`, repository.URL(), l.state(), boot, serverAddress, serverDevice, subnets))
 	return l.serve(`msg="DHCP answers"`, nil, program, "run", "--config", config).Process.Pid, repository
 }
+
+// state is the folder that Ingot keeps its state in.
+func (l *link) state() string { return filepath.Join(l.dir, "state") }
 
 // keaDHCP serves one family with Kea as its makers measure it: leases in a file
 // that is appended to and left to the system to write, a thread for each core, and
 // no line in the log for each lease.
 func keaDHCP(b *testing.B, family string) *dhcpServer {
 	b.Helper()
-	l := newLink(b)
-	return &dhcpServer{name: "Kea", link: l, process: l.kea(family, fmt.Sprintf(`{"type": "memfile", "name": %q}`, filepath.Join(l.dir, "leases")))}
-}
-
-func (l *link) kea(family, database string) (pid int) {
-	l.Helper()
 	identity := ""
 	subnet := fmt.Sprintf(`{"id": 1, "subnet": "10.9.0.0/16", "pools": [{"pool": "%s - %s"}],
 		"option-data": [{"name": "routers", "data": %q}, {"name": "domain-name-servers", "data": %[3]q}]}`,
@@ -139,15 +134,22 @@ func (l *link) kea(family, database string) (pid int) {
 		subnet = fmt.Sprintf(`{"id": 1, "subnet": "fd09::/64", "interface": %q, "pools": [{"pool": "%s - %s"}],
 		"option-data": [{"name": "dns-servers", "data": %q}]}`, serverDevice, dhcpFirst6, dhcpLast6, serverAddress6)
 	}
-	config := l.file("kea.json", fmt.Appendf(nil, `{"Dhcp%[1]s": { %[6]s
+	l := newLink(b)
+	return &dhcpServer{name: "Kea", link: l, process: l.kea(family, identity+fmt.Sprintf(`"subnet%s": [%s],`, family, subnet))}
+}
+
+// kea runs Kea with settings that end in a comma, among them its subnets.
+func (l *link) kea(family, settings string) (pid int) {
+	l.Helper()
+	config := l.file("kea.json", fmt.Appendf(nil, `{"Dhcp%[1]s": { %[5]s
 		"interfaces-config": {"interfaces": [%[2]q]},
-		"lease-database": %[3]s,
+		"lease-database": {"type": "memfile", "name": %[3]q},
 		"multi-threading": {"enable-multi-threading": true, "thread-pool-size": 0, "packet-queue-size": 64},
-		"valid-lifetime": %[4]d, "subnet%[1]s": [%[5]s],
+		"valid-lifetime": %[4]d,
 		"loggers": [
 			{"name": "kea-dhcp%[1]s", "severity": "INFO", "output_options": [{"output": "stdout"}]},
 			{"name": "kea-dhcp%[1]s.leases", "severity": "WARN", "output_options": [{"output": "stdout"}]}
-		]}}`, family, serverDevice, database, dhcpValidity, subnet, identity))
+		]}}`, family, serverDevice, filepath.Join(l.dir, "leases"), dhcpValidity, settings))
 	environment := []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}
 	return l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config).Process.Pid
 }

@@ -14,5 +14,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(bareVariable) != "" {
 		os.Exit(runBare(os.Stdin, os.Stderr))
 	}
+	if os.Getenv(stormVariable) != "" {
+		os.Exit(runStorm(os.Stdin, os.Stdout, os.Stderr))
+	}
 	os.Exit(m.Run())
 }

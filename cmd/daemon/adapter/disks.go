@@ -23,7 +23,11 @@ func (b *Boots) diskSource(ctx context.Context, boot *proposal.Boot) (*diskimage
 		if err != nil {
 			return nil, model.PinnedImage{}, &because{err, model.ReasonInvalidReference}
 		}
-		s := diskimage.FromURL(boot.Image, u, b.Images.Client(), false)
+		client, named, err := b.Images.Client(u)
+		if err != nil {
+			return nil, model.PinnedImage{}, err
+		}
+		s := diskimage.FromURL(boot.Image, u, client, named)
 		return &s, model.PinnedImage{}, nil
 	}
 	img, err := b.Images.Resolve(ctx, boot.Image, boot.Architecture)

@@ -161,7 +161,7 @@ type Guard struct {
 type Boot struct {
 	Listen string `json:"listen"`
 	URL    string `json:"url"` // as servers reach it; derived when empty
-	// Registries are the registries that images may come from; empty = any.
+	// Registries are the registries, and hosts of URLs, that images may come from; empty = any.
 	Registries []oci.Registry `json:"registries"`
 	// ImageDirs are the folders that images in OCI image layouts (oci:/folder) may lie in.
 	ImageDirs []string `json:"imageDirs"`

@@ -30,7 +30,7 @@ func (c *checks) tenants(o *Options) {
 	}
 	if len(o.Boot.Registries) == 0 {
 		c.wrong("boot.registries", "is empty though git.tenants is set: a tenant's image may come from anywhere then, also from "+
-			"inside; name the registries of your images")
+			"inside; name the registries, and the hosts of URLs, of your images")
 	}
 }
 

@@ -178,7 +178,7 @@ func taintOf(t map[string]any) string { return fmt.Sprint(t["key"], "=", t["valu
 
 // convert makes a file of one object, or says why there is none.
 func (c *converter) convert(o Object) error {
-	if g := group(o); g != model.Group && (g != "v1" || o.kind() != "Secret") {
+	if g := group(o); g != model.Group && o.text("apiVersion") != model.MaintenanceVersion && (g != "v1" || o.kind() != "Secret") {
 		c.leaveOut(o, "")
 		return nil
 	}

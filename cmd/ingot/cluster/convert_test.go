@@ -194,6 +194,15 @@ func TestWhatTheClusterHadNotDoneIsNoted(t *testing.T) {
 	}
 }
 
+func TestAMaintenanceOfUpstreamsNewGroupIsCarriedOver(t *testing.T) {
+	m := object("ServerMaintenance", "ops", "dimm", map[string]any{"serverRef": map[string]any{"name": "s1"}, "policy": "Enforced", "priority": 0}, nil)
+	m["apiVersion"] = model.MaintenanceVersion
+	r, err := Convert([]Object{m}, Options{})
+	if err != nil || r.Files["maintenances/dimm.yaml"] == "" || len(r.LeftOut) > 0 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 func TestWhatIsNoNameOfASecretIsInNoCommand(t *testing.T) {
 	claim, server := claimNamed("web"), serverOf("s1", "none")
 	claim.set("ignitionSecretRef", map[string]any{"name": "x; reboot #"}, "spec")

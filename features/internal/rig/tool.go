@@ -38,6 +38,8 @@ var (
 	ToolKea6       = Tool{"kea-dhcp6", "kea-dhcp6-server"}
 	ToolPerfdhcp   = Tool{"perfdhcp", "kea-admin"}
 	ToolCurl       = Tool{"curl", "curl"}
+	ToolNginx      = Tool{"nginx", "nginx-light"}
+	ToolTftpd      = Tool{"in.tftpd", "tftpd-hpa"}
 
 	ToolOsslsigncode = Tool{"osslsigncode", "osslsigncode"}
 )
