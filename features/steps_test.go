@@ -256,7 +256,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`is killed`:    killLeader,
 			`is suspended`: suspend,
 			`is stopped, and the standby leads before the connections of the first end`: stopLeader,
-			`is suspended, and the standby takes over`:                                 suspendLeader,
+			`is suspended, and the standby takes over`:                                  suspendLeader,
 		},
 		`the first Ingot %s`: oneOf{
 			`does not start again, with exit code NUMBER`: staysEnded,
