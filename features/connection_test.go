@@ -244,6 +244,34 @@ func redisOverTLS(ctx context.Context) error {
 	})
 }
 
+var redisSettings = map[string]string{
+	"becomes a replica":    "REPLICAOF 127.0.0.1 1",
+	"has too few replicas": "CONFIG SET min-replicas-to-write 1",
+	"has no memory left":   "CONFIG SET maxmemory 1",
+}
+
+func redisChanges(ctx context.Context, what string) error {
+	w := siteOf(ctx)
+	if setting := redisSettings[what]; setting != "" {
+		return w.redis.do(setting, "+OK")
+	}
+	return errors.Join(w.redis.do("REPLICAOF NO ONE", "+OK"), w.redis.do("CONFIG SET maxmemory 0", "+OK"), w.redis.do("CONFIG SET min-replicas-to-write 0", "+OK"))
+}
+
+func checkShows(ctx context.Context, check, says string) error {
+	w := siteOf(ctx)
+	_, err := runIngot(ctx, w.dir, "check", "--config", filepath.Join(w.dir, "ingot.yaml"))
+	if err == nil {
+		return errors.New("ingot check finds nothing")
+	}
+	for line := range strings.Lines(err.Error()) {
+		if strings.HasPrefix(line, "wrong") && strings.Contains(line, check) && strings.Contains(line, says) {
+			return nil
+		}
+	}
+	return fmt.Errorf("another fault: %w", err)
+}
+
 // otherRedisCA runs an Ingot that trusts somebody else, which must not go on.
 func otherRedisCA(ctx context.Context, first, second string) error {
 	w := siteOf(ctx)

@@ -38,7 +38,7 @@ func atForge(ctx context.Context, name string) (err error) {
 		}
 	}
 	w.auth = fmt.Sprintf(", commitStatus: {provider: %s, tokenFile: %q}", kind, files["forge-token"])
-	w.webhook = fmt.Sprintf("webhook: {listen: \"127.0.0.1:0\", secretFile: %q}\n", files["webhook-secret"])
+	w.webhook = fmt.Sprintf("webhook: {listen: \"%s:0\", secretFile: %q}\n", ownHost(), files["webhook-secret"])
 	return nil
 }
 

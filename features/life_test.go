@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"ingot/features/internal/rig"
 )
@@ -135,6 +139,53 @@ func standBy(ctx context.Context) error {
 	}
 	w.second, err = w.launch("second.yaml", dir)
 	return err
+}
+
+// refusesMachines checks that the standby accepts connections on its admin listener alone.
+func refusesMachines(ctx context.Context) error {
+	where := siteOf(ctx).second.where
+	for _, address := range []string{where.Boot, where.Registry, where.Metadata} {
+		conn, err := net.DialTimeout("tcp", address, answerLimit)
+		if err == nil {
+			err = errors.Join(errors.New("the connection is accepted"), conn.Close())
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("connect to %s of the standby: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// stopLeader stops the Ingot that leads while a client sends it a request slowly, for which it waits some seconds. Before it
+// has ended, the standby leads.
+func stopLeader(ctx context.Context) error {
+	w := siteOf(ctx)
+	conn, err := net.DialTimeout("tcp", w.ingot.where.Boot, answerLimit)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // it was cut off
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\n"); err != nil {
+		return err
+	}
+	if err := w.ingot.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := rig.Within(patience, func() error {
+		_, body, err := w.second.access.ask(ctx, w.second, "/readyz")
+		if err == nil && !strings.Contains(string(body), "leadership: ready") {
+			err = fmt.Errorf("the standby does not lead: %s", body)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if !w.ingot.running() {
+		return errors.New("the first one ended before the standby leads")
+	}
+	w.succeed(w.second)
+	how, err := w.first.awaitEnd()
+	return errors.Join(how, err)
 }
 
 func killLeader(ctx context.Context) error {

@@ -31,9 +31,39 @@ Feature: Redis may be away for a while, and may be shared
     When the store comes back
     Then nothing happens to "s1, s2"
 
+  Scenario Outline: Ingot and "ingot check" show why Redis refuses writes: it <FAULT>
+    (law 9)
+    When Redis <FAULT>
+    Then Ingot is not ready because of its "store", and says "<REASON>"
+    And "ingot check" shows a fault of "redis.url": "<REASON>"
+    When Redis accepts writes again
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And nothing happens to "s1"
+
+    Examples:
+      | FAULT                | REASON                                      |
+      | becomes a replica    | it is a read-only replica                   |
+      | has too few replicas | it refuses writes because fewer replicas    |
+      | has no memory left   | it refuses writes because its memory is full |
+
   Scenario: an Ingot that stands by says who leads
     When another Ingot is on standby
     Then the standby is not ready because of its "leadership", and says "another ingot leads"
+    And the standby refuses connections of machines
+
+  Scenario: an Ingot that is stopped gives up its lead before its machines are done with it
+    Given another Ingot is on standby
+    When the Ingot that leads is stopped, and the standby leads before the connections of the first end
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And "s2" was powered on once, installed once and wiped 0 times
+    And nothing happens to "s1"
+    And claim "web" is Booted on "s1"
 
   Scenario: an Ingot that stands by takes over
     Given another Ingot is on standby

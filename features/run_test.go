@@ -11,9 +11,9 @@ import (
 )
 
 func (w *site) configuration(stateDir string) string {
-	redis := ""
+	redis, host := "", "127.0.0.1"
 	if w.redis != nil {
-		redis = w.redis.url()
+		redis, host = w.redis.url(), ownHost() // its ports are closed until it leads
 	}
 	return fmt.Sprintf(`
 git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: %v%s%s%s%s}
@@ -24,15 +24,15 @@ state: {dir: %q}
 bmc: {%srequestsPerSecond: 1000, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q%s}
 guard: {maxConcurrentPowerOns: 200%s}
-boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s%s, loaderDirs: [%q]%s}
-registry: {listen: "127.0.0.1:0", url: %q}
-metadata: {listen: "127.0.0.1:0"}
+boot: {listen: "%s:0", url: %q, cacheSize: 1GiB%s%s, loaderDirs: [%q]%s}
+registry: {listen: "%s:0", url: %q}
+metadata: {listen: "%s:0"}
 admin: {%s}
 secretFiles: %q
 %s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
-		w.probe, w.prefixes(), w.discovery, w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
-		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
+		w.probe, w.prefixes(), w.discovery, w.guard, host, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
+		host, w.report.server.URL, host, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.

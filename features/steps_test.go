@@ -246,7 +246,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`Ingot heals the power of NAME by the copy of the store until the Git host is back`: healByCopy,
 		`Ingot never held more than NUMBER MB in memory`:                                    neverHeld,
 		`(Ingot|the standby) is not ready because of its NAME(?:, and says NAME|)`:          notReady,
-		`the log says NAME`: logSays,
+		`the log says NAME`:                           logSays,
+		`the standby refuses connections of machines`: refusesMachines,
 
 		// two that act
 		`another Ingot %s`: oneOf{
@@ -259,7 +260,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`dies together with Redis, which comes back from its copy`: dieTogether,
 			`is killed`:    killLeader,
 			`is suspended`: suspend,
-			`is suspended, and the standby takes over`: suspendLeader,
+			`is stopped, and the standby leads before the connections of the first end`: stopLeader,
+			`is suspended, and the standby takes over`:                                  suspendLeader,
 		},
 		`the first Ingot %s`: oneOf{
 			`does not start again, with exit code NUMBER`: staysEnded,
@@ -284,7 +286,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`asks for a password`:                      redisAsksForPassword,
 			`gets another password, and then its file`: redisPasswordChanges,
 			`is reached by TLS`:                        redisOverTLS,
+			`(becomes a replica|has too few replicas|has no memory left|accepts writes again)`: redisChanges,
 		},
+		`"ingot check" shows a fault of NAME: NAME`: checkShows,
 
 		// requests of machines
 		`(?:a stranger|(?:server )?NAME) asks for the THING of NAME(| from its own address)`:                       asksFor,

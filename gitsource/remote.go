@@ -60,6 +60,7 @@ type remote struct {
 	transport *http.Transport
 	ca        []byte // the CA that transport was made for
 
+	received   atomic.Int64                // when the server last sent something, in Unix nanoseconds
 	retryAfter func(time.Duration)         // told what a server that is asked too often says
 	away       atomic.Int64                // nanoseconds that a server asked for, since it was last read
 	sent       atomic.Pointer[credentials] // newest
@@ -188,7 +189,7 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		if err != nil {
 			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
 		}
-		done := dialWithin(ctx, endpoint)
+		done := dialWithin(ctx, endpoint, &r.received)
 		return gitssh.DefaultClient, endpoint, auth, done, nil
 	case "http", "https":
 		auth, err := r.httpAuth(ctx, endpoint)
@@ -365,8 +366,24 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.Method == http.MethodGet:
 		limit = maxAdvertisement
 	}
-	res.Body = &limitedBody{limited: limited{in: res.Body, left: limit}, Closer: res.Body}
+	body := timedReader{res.Body, &g.remote.received}
+	res.Body = &limitedBody{limited: limited{in: body, left: limit}, Closer: res.Body}
 	return res, nil
+}
+
+// timedReader notes when it received something.
+type timedReader struct {
+	in io.Reader
+	at *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (t timedReader) Read(p []byte) (int, error) {
+	n, err := t.in.Read(p)
+	if n > 0 {
+		t.at.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 // maxErrorText bounds what is read of an error page.

@@ -313,7 +313,9 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	s.reverify()
+	endWatch := s.watchSilence(ctx)
 	t, way, err := s.fetch(ctx, b)
+	endWatch()
 	if err == nil && b == nil {
 		s.offer(t)
 	}
@@ -347,6 +349,24 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		s.tidy(ctx, s.judgement, head)
 	}
 	return changed && err == nil, err
+}
+
+// watchSilence announces a fetch that has received nothing for an interval or several: the state must not be that of the
+// last fetch until this one times out. The caller calls end when the fetch has ended.
+func (s *Source) watchSilence(ctx context.Context) (end func()) {
+	s.remote.received.Store(time.Now().UnixNano())
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for wait := s.opts.Interval; sleep(ctx, wait, nil); {
+			silent := time.Since(time.Unix(0, s.remote.received.Load()))
+			if wait = s.opts.Interval - silent; wait <= 0 {
+				wait = s.opts.Interval
+				s.fail(&failure{kind: failureNetwork, err: fmt.Errorf("no answer for %.0f s", silent.Seconds())})
+			}
+		}
+	})
+	return func() { cancel(); watching.Wait() }
 }
 
 // reloadKeys reads the age identities again. With others than before the files that are

@@ -104,15 +104,16 @@ func registerDeadlineDialer() struct{} {
 
 // dialWithin makes endpoint's connection end with ctx. The caller calls done once the
 // connection is open or failed.
-func dialWithin(ctx context.Context, endpoint *transport.Endpoint) (done func()) {
+func dialWithin(ctx context.Context, endpoint *transport.Endpoint, received *atomic.Int64) (done func()) {
 	id := strconv.FormatInt(dialSerial.Add(1), 10)
-	dialContexts.Store(id, deadlineDialer{ctx})
+	dialContexts.Store(id, deadlineDialer{ctx, received})
 	endpoint.Proxy.URL = deadlineScheme + "://" + id
 	return func() { dialContexts.Delete(id) }
 }
 
 type deadlineDialer struct {
-	ctx context.Context //nolint:containedctx // the dialer lives for one operation, and ctx is that operation's
+	ctx      context.Context //nolint:containedctx // the dialer lives for one operation, and ctx is that operation's
+	received *atomic.Int64
 }
 
 // Dial implements proxy.Dialer.
@@ -127,7 +128,7 @@ func (d deadlineDialer) DialContext(_ context.Context, network, addr string) (ne
 	if err != nil {
 		return nil, err
 	}
-	c := &deadlineConn{Conn: conn}
+	c := &deadlineConn{Conn: conn, from: timedReader{conn, d.received}}
 	c.stop = context.AfterFunc(d.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	return c, nil
 }
@@ -135,8 +136,12 @@ func (d deadlineDialer) DialContext(_ context.Context, network, addr string) (ne
 // deadlineConn lets go of its context when it is closed.
 type deadlineConn struct {
 	net.Conn
+	from timedReader
 	stop func() bool
 }
+
+// Read implements net.Conn.
+func (c *deadlineConn) Read(p []byte) (int, error) { return c.from.Read(p) }
 
 // Close implements net.Conn.
 func (c *deadlineConn) Close() error {

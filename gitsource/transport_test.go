@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -234,6 +235,64 @@ func TestSilentServer(t *testing.T) { // G19
 			}
 		})
 	}
+}
+
+func TestSilenceShowsBeforeTheTimeout(t *testing.T) {
+	hosts := writeFile(t, nil)
+	for name, url := range map[string]string{"http": "http://%/x.git", "ssh": "ssh://git@%/x.git"} {
+		t.Run(name, func(t *testing.T) {
+			opts := testOptions(t, strings.Replace(url, "%", silent(t), 1))
+			opts.Interval, opts.Auth = time.Second, sshKeys(t, hosts)
+			s := newSource(t, opts)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ended := make(chan error, 1)
+			go func() { ended <- s.Sync(ctx) }()
+			for _, want := range []string{"no answer for 1 s", "no answer for 2 s"} {
+				select {
+				case <-s.Changed():
+				case err := <-ended:
+					t.Fatalf("the fetch has ended: %v", err)
+				}
+				if st := s.State(); st.Reason != model.SourceFetchFailed || st.Message != want {
+					t.Errorf("state %s %q, want %q", st.Reason, st.Message, want)
+				}
+			}
+			cancel()
+			<-ended
+		})
+	}
+}
+
+func TestSlowServerIsNotSilent(t *testing.T) {
+	asked, end := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		_, _ = w.Write([]byte("001e# service=git-upload-pack\n0000fff0")) // a line of 65 kB follows
+		for {
+			_, _ = w.Write([]byte("a"))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-end:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}))
+	defer server.Close()
+	opts := testOptions(t, server.URL+"/x.git")
+	opts.Interval = 200 * time.Millisecond
+	s := newSource(t, opts)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Sync(t.Context()) }()
+	<-asked
+	select {
+	case <-s.Changed():
+		t.Errorf("it announces %+v", s.State())
+	case <-time.After(5 * opts.Interval):
+	}
+	close(end)
+	<-ended
 }
 
 func sshKeys(t *testing.T, knownHosts string) Auth {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ingot/model"
@@ -70,6 +71,8 @@ type Publisher struct {
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
+
+	began atomic.Pointer[time.Time] // when the push under way began; nil = none is
 }
 
 // publishPriority says when a publication contains decisions only.
@@ -118,11 +121,19 @@ const (
 	publishRetryMax       = 5 * time.Minute
 )
 
+// slowPush is how long a push may take before it counts as failing: its host may hang until it times out.
+const slowPush = publishRetryUrgentMax
+
 // Failing returns since when the status branch cannot be pushed, and why; zero and nil
 // when it can.
 func (p *Publisher) Failing() (since time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if began := p.began.Load(); p.err == nil && began != nil {
+		if silent := p.Reporter.Loop.Clock().Sub(*began); silent >= slowPush {
+			return *began, fmt.Errorf("no answer for %.0f s", silent.Seconds())
+		}
+	}
 	return p.since, p.err
 }
 
@@ -325,7 +336,10 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, priority publ
 	hurries := priority == publishDecisions || priority == publishDecisionsFirst && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
+	began := loop.Clock()
+	p.began.Store(&began)
 	done, err := p.Sink.Publish(ctx, &own)
+	p.began.Store(nil)
 	if err != nil {
 		p.limiter.Pushed(loop.Clock())
 		if later, ok := errors.AsType[Postponed](err); ok {

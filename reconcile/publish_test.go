@@ -30,6 +30,7 @@ type branch struct {
 	at       []time.Time
 	files    map[string][]byte
 	failing  bool
+	hangs    time.Duration      // how long the next push takes
 	away     time.Duration      // for how long a push that fails asks for no other; 0 = it does not say
 	asked    []time.Time        // when pushes were tried
 	bare     bool               // reports are taken without texts alone
@@ -42,6 +43,8 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, time.Now())
+	time.Sleep(b.hangs)
+	b.hangs = 0
 	switch {
 	case b.failing && b.away > 0:
 		return Publication{}, postponed{b.away}
@@ -155,6 +158,24 @@ func TestTheStatusBranchTellsTheStory(t *testing.T) {
 		}
 		if bytes.Contains(b.files[model.ReportReadme], []byte("default/web")) {
 			t.Errorf("the page still mentions the claim:\n%s", b.files[model.ReportReadme])
+		}
+	})
+}
+
+func TestPushThatHangsCountsAsFailing(t *testing.T) {
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		b.set(func(b *branch) { b.hangs = time.Minute })
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		began := time.Now()
+		time.Sleep(45 * time.Second)
+		since, err := w.publisher.Failing()
+		if err == nil || !strings.HasPrefix(err.Error(), "no answer for 4") || since.Sub(began).Abs() > 15*time.Second {
+			t.Errorf("since %s after it began: %v", since.Sub(began), err)
+		}
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		if _, err := w.publisher.Failing(); err != nil {
+			t.Errorf("after that push: %v", err)
 		}
 	})
 }

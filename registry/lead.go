@@ -142,6 +142,8 @@ func (l *Lead) note(err error) {
 			l.log.Error("leadership lost: another ingot leads", "fence", l.Fence())
 		}
 		l.setFence(0)
+	case before == nil && l.Fence() == 0:
+		l.log.Error("the store cannot be used; waiting for it", "err", err)
 	case before == nil:
 		l.log.Warn("the store cannot be used; continuing from memory", "err", err)
 	}

@@ -20,8 +20,10 @@ import (
 
 func TestWhoLeads(t *testing.T) {
 	s := redistest.New(t)
-	o := Options{RedisURL: s.URL(), LeaderTTL: 200 * time.Millisecond, Owner: "here"}
-	leader, standby := lead(t, o), open(t, o)
+	o := Options{RedisURL: s.URL(), LeaderTTL: 200 * time.Millisecond, Owner: "here/1"}
+	leader := lead(t, o)
+	o.Owner = "here/2"
+	standby := open(t, o)
 	run(t, leader)
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan struct{})
@@ -50,6 +52,27 @@ func TestWhoLeads(t *testing.T) {
 	s.Start(t)
 	eventually(t, "one leads", func() bool { return in(leader, Leads)() || in(standby, Leads)() })
 	eventually(t, "the other follows", func() bool { return in(leader, Follows)() || in(leader, LeadEnded)() || in(standby, Follows)() })
+}
+
+func TestLeaseOfDeadProcessIsEnded(t *testing.T) {
+	s := redistest.New(t)
+	lead(t, Options{RedisURL: s.URL(), LeaderTTL: time.Hour, Owner: "here/dead"})
+	next := func(dead string) (*Registry, func()) {
+		r := open(t, Options{RedisURL: s.URL(), LeaderTTL: time.Hour, Owner: "here/next", HasDied: func(owner string) bool { return owner == dead }})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = r.AwaitLead(ctx) }()
+		return r, func() { cancel(); <-ended }
+	}
+	r, end := next("here/other")
+	eventually(t, "it waits for the leader", func() bool {
+		holder := r.Lead.holder.Load()
+		return holder != nil && *holder == "here/dead"
+	})
+	end()
+	r, end = next("here/dead")
+	eventually(t, "it leads", r.Lead.Leading)
+	end()
 }
 
 func TestLeadStates(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,8 +33,11 @@ type Options struct {
 	Dir string
 	// SealKey is the result of LoadSealKey: 32 bytes.
 	SealKey []byte
-	// Owner is the name of this process that others show; default "ingot".
+	// Owner is the name of this process that others show. It must be unique; default "ingot/" and a random ID.
 	Owner string
+	// HasDied reports whether the process with this name ran on this machine and has ended. This process then leads at
+	// once; nil waits until the lease has expired.
+	HasDied func(owner string) bool
 	// LeaderTTL is how long leadership in Redis outlives a dead leader; default 10 s.
 	LeaderTTL time.Duration
 
@@ -42,7 +47,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Owner = cmp.Or(o.Owner, "ingot")
+	o.Owner = cmp.Or(o.Owner, "ingot/"+strings.ToLower(rand.Text()))
 	o.LeaderTTL = cmp.Or(o.LeaderTTL, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -100,7 +105,7 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 		return store.OpenBolt(o.Dir, o.Clock, o.Log)
 	}
 	return store.OpenRedis(ctx, store.RedisConfig{
-		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Owner: o.Owner, TTL: o.LeaderTTL,
+		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Owner: o.Owner, HasDied: o.HasDied, TTL: o.LeaderTTL,
 		Clock: o.Clock, Log: o.Log,
 	})
 }
@@ -149,7 +154,7 @@ func (r *Registry) AwaitLead(ctx context.Context) error {
 			seen = holder
 			r.log.Info("another ingot leads; waiting", "holder", holder)
 		}
-		if err := r.followFor(ctx, r.options.LeaderTTL/3); err != nil {
+		if err := r.followFor(ctx, min(checkEvery, r.options.LeaderTTL/3)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,7 +55,7 @@ type Environment struct {
 	Wake <-chan os.Signal
 	// Clock is what all parts go by; nil = this machine's, as it was when Run began.
 	Clock func() time.Time
-	// Ready is called once all listeners are bound, before anything else starts.
+	// Ready is called once the addresses of all listeners are known, before anything else starts.
 	Ready func(Addresses)
 }
 
@@ -217,22 +218,44 @@ func newDaemon(c *core) *daemon {
 	}
 }
 
+// parts are the goroutines of a daemon. They end together, but those that act do so before the lead is given up, which
+// does not wait for the downloads of machines.
+type parts struct {
+	*errgroup.Group
+	acting sync.WaitGroup
+}
+
+func (p *parts) act(part func() error) {
+	p.acting.Add(1)
+	p.Go(func() error {
+		defer p.acting.Done()
+		return part()
+	})
+}
+
 // run starts all parts and stops them together.
 func (d *daemon) run(ctx context.Context) error {
-	parts, ctx := errgroup.WithContext(ctx)
-	d.serve(ctx, parts)
-	parts.Go(func() error { return d.source.Run(ctx) })
+	group, ctx := errgroup.WithContext(ctx)
+	parts := &parts{Group: group}
+	d.serveAdmin(ctx, parts)
+	parts.act(func() error { return d.source.Run(ctx) })
 	if d.secrets != nil {
-		parts.Go(func() error { return d.secrets.Run(ctx) })
+		parts.act(func() error { return d.secrets.Run(ctx) })
 	}
 	if d.clients.links != nil {
 		parts.Go(func() error { return d.clients.links.Run(ctx) })
 	}
-	parts.Go(func() error { return d.wakeSource(ctx) })
-	parts.Go(func() error {
+	parts.act(func() error { return d.wakeSource(ctx) })
+	parts.act(func() error {
 		if err := d.lead(ctx, parts); err != nil && ctx.Err() == nil {
 			return err
 		}
+		return nil
+	})
+	parts.Go(func() error {
+		<-ctx.Done()
+		parts.acting.Wait()
+		d.release()
 		return nil
 	})
 	return d.ended(parts.Wait())
@@ -240,26 +263,30 @@ func (d *daemon) run(ctx context.Context) error {
 
 // lead waits until this process leads and knows what any other did, and starts the parts
 // that act.
-func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
+func (d *daemon) lead(ctx context.Context, parts *parts) error {
 	if err := d.registry.AwaitLead(ctx); err != nil {
 		return fmt.Errorf("take the lead: %w", err)
 	}
-	parts.Go(func() error { return d.registry.Run(ctx) })
+	parts.act(func() error { return d.registry.Run(ctx) })
+	if err := d.openSockets(ctx); err != nil {
+		return err
+	}
+	d.serve(ctx, parts)
 	leased := d.network.startDHCP(ctx, parts)
 	if err := d.leader.takeOver(ctx); err != nil {
 		return err
 	}
 	close(d.ready)
-	parts.Go(func() error { return d.act(ctx) })
-	parts.Go(func() error { return d.rememberStatus(ctx) })
-	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
-	parts.Go(func() error { return d.network.stages.Run(ctx) })
-	parts.Go(func() error { return d.warnIndistinct(ctx) })
+	parts.act(func() error { return d.act(ctx) })
+	parts.act(func() error { return d.rememberStatus(ctx) })
+	parts.act(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
+	parts.act(func() error { return d.network.stages.Run(ctx) })
+	parts.act(func() error { return d.warnIndistinct(ctx) })
 	if d.network.tftp != nil {
 		parts.Go(func() error { return d.network.tftp.Run(ctx) })
 	}
 	if d.poster != nil {
-		parts.Go(func() error { return d.poster.Run(ctx) })
+		parts.act(func() error { return d.poster.Run(ctx) })
 	}
 	select {
 	case <-leased:
@@ -309,27 +336,16 @@ func (d *daemon) unpublished() float64 {
 	return d.clock().Sub(since).Seconds()
 }
 
-// close releases what assemble took. It deletes the sessions on BMCs, which allow only a few.
+// close releases what assemble took.
 func (d *daemon) close() {
 	if d.listeners != nil {
 		d.listeners.close()
 	}
+	d.network.close()
 	if d.clients.links != nil {
 		d.clients.links.Close()
 	}
-	if d.clients.dhcp != nil {
-		d.clients.dhcp.Close()
-	}
-	if d.network.tftp != nil {
-		d.network.tftp.Close()
-	}
-	if d.pool != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := d.pool.Close(ctx); err != nil {
-			d.log.Warn("sessions on BMCs not closed", "err", err)
-		}
-	}
+	d.release()
 	if d.status != nil {
 		d.status.Close()
 	}
@@ -347,6 +363,18 @@ func (d *daemon) close() {
 	}
 	if d.images != nil {
 		d.images.Close()
+	}
+}
+
+// release gives up the lead. The sessions on BMCs, of which each allows only a few, stay open for the next leader, which
+// finds them in a shared store. Without one they are deleted.
+func (d *daemon) release() {
+	if d.pool != nil && !shares(&d.opts) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := d.pool.Close(ctx); err != nil {
+			d.log.Warn("sessions on BMCs not closed", "err", err)
+		}
 	}
 	if d.registry != nil {
 		if err := d.registry.Close(); err != nil {

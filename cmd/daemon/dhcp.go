@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
 )
@@ -14,7 +12,7 @@ import (
 // startDHCP gives out leases before anything else is known: the Git host may need one. The
 // channel that it returns is closed once the leases are known, by which machines are told
 // apart.
-func (n *network) startDHCP(ctx context.Context, parts *errgroup.Group) (leased chan struct{}) {
+func (n *network) startDHCP(ctx context.Context, parts *parts) (leased chan struct{}) {
 	leased = make(chan struct{})
 	if n.clients.dhcp == nil {
 		close(leased)
@@ -22,10 +20,10 @@ func (n *network) startDHCP(ctx context.Context, parts *errgroup.Group) (leased 
 	}
 	known := make(chan struct{})
 	if n.prober != nil {
-		parts.Go(func() error { return n.prober.Run(ctx) })
+		parts.act(func() error { return n.prober.Run(ctx) })
 	}
-	parts.Go(func() error { return n.reserve(ctx, known) })
-	parts.Go(func() error { return n.serveDHCP(ctx, known, leased, 10*time.Second) })
+	parts.act(func() error { return n.reserve(ctx, known) })
+	parts.act(func() error { return n.serveDHCP(ctx, known, leased, 10*time.Second) })
 	return leased
 }
 

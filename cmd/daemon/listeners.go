@@ -2,11 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-
-	"golang.org/x/sync/errgroup"
+	"syscall"
+	"time"
 
 	bootmetadata "ingot/bootsvc/metadata"
 	"ingot/cmd/daemon/access"
@@ -20,25 +21,91 @@ type Addresses struct {
 	Boot, Registry, Metadata, Admin, Webhook string
 }
 
-// listeners are the daemon's sockets. One that is off is nil.
+// listeners are the daemon's sockets. One that is off is nil. With a shared store all but admin's are closed until this
+// process leads, so that a load balancer sends no machine to one that cannot serve it.
 type listeners struct {
 	boot, registry, metadata, admin, webhook net.Listener
 }
 
+// inOrder returns the listeners in the order of Options.Listeners.
+func (l *listeners) inOrder() []*net.Listener {
+	return []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin, &l.webhook}
+}
+
 // openListeners opens every listener that o turns on, or none: no part of the daemon starts
-// before it has all of them.
+// before it has all of them. With a shared store this is a test of the configuration.
 func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
 	var l listeners
-	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin, &l.webhook} // in the order of Listeners
 	for i, s := range o.Listeners() {
 		ln, err := listen.Open(ctx, s.Key, s.Address)
+		if ln == nil && err == nil {
+			continue
+		}
+		late := shares(o) && s.Key != adminKey
+		if late && errors.Is(err, syscall.EADDRINUSE) {
+			ln, err = listen.Closed(s.Address) // the leader may run on this machine
+		}
 		if err != nil {
 			l.close()
 			return nil, err
 		}
-		*into[i] = ln
+		if *l.inOrder()[i] = ln; late {
+			_ = ln.Close()
+		}
 	}
 	return &l, nil
+}
+
+const adminKey = "admin.listen"
+
+// shares reports whether other processes can share the store, and lead.
+func shares(o *config.Options) bool { return o.Redis.URL != "" }
+
+// reopen opens the listeners that openListeners closed, each at the port that it had.
+func (l *listeners) reopen(ctx context.Context, o *config.Options) error {
+	for i, s := range o.Listeners() {
+		ln := l.inOrder()[i]
+		if *ln == nil || s.Key == adminKey {
+			continue
+		}
+		host, _, _ := net.SplitHostPort(s.Address)
+		_, port, _ := net.SplitHostPort((*ln).Addr().String())
+		var open net.Listener
+		if err := untilFree(ctx, func() (err error) { open, err = listen.Open(ctx, s.Key, net.JoinHostPort(host, port)); return err }); err != nil {
+			return err
+		}
+		*ln = open
+	}
+	return nil
+}
+
+const (
+	// bindLimit is how long a new leader tries to open its sockets: a former one on this machine closes its TFTP socket
+	// 3 s after it gave up the lead.
+	bindLimit = 5 * time.Second
+	bindRetry = 100 * time.Millisecond
+)
+
+// openSockets opens the sockets for machines once this process leads. A leader that cannot is of no use to machines, so it
+// ends with the error, and another replica leads.
+func (d *daemon) openSockets(ctx context.Context) error {
+	if !shares(&d.opts) {
+		return nil // open since the start
+	}
+	if err := d.listeners.reopen(ctx, &d.opts); err != nil {
+		return err
+	}
+	return untilFree(ctx, func() error { return d.network.listen(ctx) })
+}
+
+// untilFree opens sockets, for bindLimit while their ports are in use.
+func untilFree(ctx context.Context, open func() error) error {
+	for end := time.Now().Add(bindLimit); ; {
+		err := open()
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) || sleep(ctx, bindRetry) != nil {
+			return err
+		}
+	}
 }
 
 func (l *listeners) addresses() Addresses {
@@ -50,9 +117,9 @@ func (l *listeners) addresses() Addresses {
 
 // close closes every listener; one that was closed before does no harm.
 func (l *listeners) close() {
-	for _, ln := range []net.Listener{l.boot, l.registry, l.metadata, l.admin, l.webhook} {
-		if ln != nil {
-			_ = ln.Close()
+	for _, ln := range l.inOrder() {
+		if *ln != nil {
+			_ = (*ln).Close()
 		}
 	}
 }
@@ -90,9 +157,9 @@ func (d *daemon) openAccess() (err error) {
 	return err
 }
 
-// serve answers on the listeners. Machines wait until the leases are known, by which they
-// are told apart. The answers of boot and admin have time limits of their own.
-func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
+// serve answers machines on the listeners. Their requests wait until the leases are known, which identify them. The answers
+// of boot have time limits of their own.
+func (d *daemon) serve(ctx context.Context, parts *parts) {
 	l := d.listeners
 	if l.boot != nil {
 		parts.Go(func() error { return listen.Serve(ctx, l.boot, d.whenReady(d.bootsvc.Handler()), d.log) })
@@ -110,15 +177,6 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 			return listen.Serve(ctx, l.metadata, listen.EndUnreadAnswers(d.whenReady(handler)), d.log)
 		})
 	}
-	if l.admin != nil {
-		shown := newFleet(d)
-		index := admin.NewIndex(shown)
-		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown, Index: index,
-			Log: d.log, Page: d.page(shown, index), Closing: ctx.Done(),
-		})
-		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
-	}
 	if l.webhook != nil {
 		parts.Go(func() error { return listen.Serve(ctx, l.webhook, listen.EndUnreadAnswers(d.webhook), d.log) })
 		parts.Go(func() error { return d.webhook.Run(ctx) })
@@ -129,4 +187,20 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 // records were read.
 func (d *daemon) whenReady(next http.Handler) http.Handler {
 	return listen.WaitUntilReady(d.leased, next)
+}
+
+// serveAdmin answers on the admin listener. Its answers have time limits of their own.
+func (d *daemon) serveAdmin(ctx context.Context, parts *parts) {
+	if d.listeners.admin == nil {
+		return
+	}
+	shown := newFleet(d)
+	index := admin.NewIndex(shown)
+	handler := admin.NewHandler(admin.Options{
+		Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown, Index: index,
+		Log: d.log, Page: d.page(shown, index), Closing: ctx.Done(),
+	})
+	parts.Go(func() error {
+		return listen.Serve(ctx, d.access.Listen(d.listeners.admin), d.access.Wrap(handler), d.log)
+	})
 }

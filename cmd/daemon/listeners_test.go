@@ -151,8 +151,8 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 				client, server := net.Pipe()
 				ln.conns <- server
 				ctx, stop := context.WithCancel(t.Context())
-				var parts errgroup.Group
-				d.serve(ctx, &parts)
+				parts := &parts{Group: new(errgroup.Group)}
+				d.serve(ctx, parts)
 
 				_, _ = io.WriteString(client, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
 				time.Sleep(time.Minute)

@@ -2,12 +2,14 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 
 	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/dhcp"
@@ -36,7 +38,7 @@ type network struct {
 	reservedFor *model.Desired // whose reservations DHCP has
 }
 
-// makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
+// makeNetworks makes DHCP and TFTP, unless they are off, and opens their sockets. With a shared store it closes them again.
 func (n *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, rescue *netboot.Rescue) (err error) {
 	o := &n.opts
 	n.stages = stages.NewRecorder(n.registry.Boots, n.log)
@@ -50,23 +52,49 @@ func (n *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, res
 		if err != nil {
 			return err
 		}
-		if err = n.clients.dhcp.Listen(ctx); err != nil {
-			return err
-		}
 	}
 	if o.TFTP.Listen != "" {
 		n.tftp, err = tftp.New(tftp.Options{
 			Loaders: tftpFiles{n.loaders, files}, Seen: n.sawTFTP,
 			Told: n.clients.followTFTP, IsThere: n.clients.isThere, Log: n.log, Registerer: n.metrics, Clock: n.clock,
 		})
-		if err == nil {
-			err = n.tftp.Listen(ctx, o.TFTP.Listen)
-		}
 		if err != nil {
 			return fmt.Errorf("tftp.listen: %w", err)
 		}
 	}
+	err = n.listen(ctx)
+	if shares(o) {
+		n.close()
+		if errors.Is(err, syscall.EADDRINUSE) { // the leader may run on this machine
+			return nil
+		}
+	}
+	return err
+}
+
+// listen opens the sockets of DHCP and TFTP.
+func (n *network) listen(ctx context.Context) error {
+	if n.clients.dhcp != nil {
+		if err := n.clients.dhcp.Listen(ctx); err != nil {
+			return err
+		}
+	}
+	if n.tftp != nil {
+		if err := n.tftp.Listen(ctx, n.opts.TFTP.Listen); err != nil {
+			return fmt.Errorf("tftp.listen: %w", err)
+		}
+	}
 	return nil
+}
+
+// close closes the sockets of DHCP and TFTP; those that were closed before do no harm.
+func (n *network) close() {
+	if n.clients.dhcp != nil {
+		n.clients.dhcp.Close()
+	}
+	if n.tftp != nil {
+		n.tftp.Close()
+	}
 }
 
 // openProber returns who asks whether somebody uses an address, nil where that is not possible.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"ingot/cmd/daemon/holder"
 	"ingot/model"
 	"ingot/registry"
 	"ingot/registry/probe"
@@ -25,15 +26,9 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
 	d.network.identity = identity[:]
 	d.leader.choices = string(append([]byte("choice of store or status branch\x00"), key...))
-	if d.opts.Redis.HasPassword() {
-		d.log.Warn("redis.url contains a password, which anybody who reads the configuration learns: put it into a file and set redis.passwordFile")
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "ingot"
-	}
 	o := registry.Options{
-		RedisURL: d.opts.Redis.URL, RedisPasswordFile: d.opts.Redis.PasswordFile, RedisCAFile: d.opts.Redis.CAFile, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
+		RedisURL: d.opts.Redis.URL, RedisPasswordFile: d.opts.Redis.PasswordFile, RedisCAFile: d.opts.Redis.CAFile, Dir: d.opts.State.Dir, SealKey: key,
+		Owner: holder.Owner(d.holder), HasDied: func(owner string) bool { return holder.HasDied(owner, d.holder) },
 		Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	}
 	if d.opts.Tuning.Fast {

@@ -12,8 +12,9 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// bootPatience is how long a machine may take from power to Available.
-const bootPatience = 120 * time.Second
+// bootPatience is how long a machine may take from power to Available. OVMF requests IPv4 addresses for a minute before
+// it turns to IPv6.
+const bootPatience = 180 * time.Second
 
 // machines bounds how many machines run at once: each keeps a processor busy.
 var machines = make(chan struct{}, 2)
@@ -69,6 +70,11 @@ var bootCases = []bootCase{
 		rule:     "UEFI that boots by PXE from a server address of 14 characters is discovered",
 		firmware: qemu.FirmwareUEFI, network: network4, address: address4,
 		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
+	},
+	{
+		rule:     "UEFI that boots by HTTP where there is IPv6 alone is discovered",
+		firmware: qemu.FirmwareUEFI, settings: withoutPXE, network: network6,
+		stages: []string{"DHCP", "HTTP boot", "Ignition"},
 	},
 	{
 		rule:     "UEFI that boots by PXE where there is IPv6 alone is discovered",
@@ -162,6 +168,7 @@ func (c bootCase) startIn(t *testing.T, r *rack) (*rig.Ingot, rig.SimulatedServe
 	rig.KeepConsole(t, server)
 	settings := fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", reference)
 	i := rig.NewIngot(t, r.server, cmp.Or(c.network, rackNetwork)+settings+c.config)
+	i.Paced = true
 	i.CommitRack(t, facts)
 	i.Start(t)
 	return i, server

@@ -102,7 +102,7 @@ func TestSecureBootByADistributionsShim(t *testing.T) {
 		}
 		return err
 	})
-	i.StatusHas(t, rig.Patience, "servers/"+server.Name+".yaml", "stage: TFTP")
+	i.StatusHas(t, bootPatience, "servers/"+server.Name+".yaml", "stage: TFTP")
 }
 
 func refusedBySecureBoot(server rig.SimulatedServer) error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -53,7 +52,8 @@ type RedisConfig struct {
 	URL string
 	// PasswordFile and CAFile are read for each connection; "" = there is none.
 	PasswordFile, CAFile string
-	Owner                string // names this process to the others, for people
+	Owner                string                  // names this process to the others
+	HasDied              func(owner string) bool // nil = it is not known of any
 	TTL                  time.Duration
 	Clock                func() time.Time
 	Log                  *slog.Logger
@@ -86,7 +86,6 @@ func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 		return nil, err
 	}
 	redis.SetLogger(driverLog{c.Log}) // there is but one for the process
-	c.Owner = ownerName(c.Owner)
 	s := &Redis{RedisConfig: c, client: redis.NewUniversalClient(o), feedID: "0"}
 	if err := s.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("redis at %s: %w", strings.Join(o.Addrs, ","), err), s.client.Close())
@@ -204,7 +203,7 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 		}
 		args = append(args, hashIndex[ch.Bucket], op, ch.Name, ch.Value)
 	}
-	if err := s.storeError(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
+	if err := s.storeError(ctx, commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
 		return err
 	}
 	s.revision = s.seq
@@ -222,13 +221,13 @@ func namesOf(b Batch) [][2]string {
 }
 
 // storeError turns a script's answer into the errors of the store interface.
-func (s *Redis) storeError(answer *redis.Cmd, doing string) error {
+func (s *Redis) storeError(ctx context.Context, answer *redis.Cmd, doing string) error {
 	text, err := answer.Text()
 	switch {
 	case isWrongType(err):
 		return fmt.Errorf("%s: %w", doing, errWrongType)
 	case err != nil:
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, s.explained(ctx, err))
 	case text == "lost":
 		return ErrLost
 	case text == "holes":
@@ -255,7 +254,7 @@ func (s *Redis) Replace(ctx context.Context, c Contents) error {
 			place = "last"
 		}
 		args := append([]any{s.Owner, s.TTL.Milliseconds(), s.fence, s.seq, format, feedLength, place}, piece...)
-		if err := s.storeError(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
+		if err := s.storeError(ctx, fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
 			return err
 		}
 	}
@@ -295,10 +294,6 @@ type driverLog struct{ log *slog.Logger }
 // Printf implements go-redis' logging interface.
 func (l driverLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.DebugContext(ctx, "go-redis", "says", fmt.Sprintf(format, args...))
-}
-
-func ownerName(name string) string {
-	return name + "/" + strings.ToLower(rand.Text()[:10])
 }
 
 func parseNumber(text string) uint64 {

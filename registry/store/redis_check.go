@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -47,6 +48,43 @@ func (s *Redis) checkEviction(ctx context.Context, c redis.Cmdable) error {
 		return fmt.Errorf("its maxmemory-policy is %s, so it may drop records: set it to noeviction", policy)
 	}
 	return nil
+}
+
+// CheckWrites returns the reason for which Redis refuses writes, nil if it accepts them. Its command writes nothing,
+// because the key does not exist.
+func (s *Redis) CheckWrites(ctx context.Context) error {
+	err := s.client.SetXX(ctx, s.key("check"), "", 0).Err()
+	if err == nil || errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return fmt.Errorf("redis: %w", s.explained(ctx, err))
+}
+
+// refusals are the reasons for which Redis refuses writes, by the code in its answer.
+var refusals = map[string]string{
+	"READONLY":   "it is a read-only replica: set redis.url to the Sentinels (redis+sentinel://), or to its master",
+	"MISCONF":    "it refuses writes because it cannot save them to its disk: free some space there, and see its log",
+	"NOREPLICAS": "it refuses writes because fewer replicas follow it than min-replicas-to-write: start them, or lower that setting",
+	"OOM":        "it refuses writes because its memory is full: raise its maxmemory",
+}
+
+// explained adds the reason to an error of a Redis that refuses writes.
+func (s *Redis) explained(ctx context.Context, err error) error {
+	for code, reason := range refusals {
+		if strings.Contains(err.Error(), code+" ") {
+			return fmt.Errorf("%s%s: %w", reason, s.master(ctx), err)
+		}
+	}
+	return err
+}
+
+// master returns " HOST:PORT (link up)" of a replica's master, "" of another server.
+func (s *Redis) master(ctx context.Context) string {
+	info := func(field string) string { return infoField(ctx, s.client, "replication", field) }
+	if host := info("master_host"); host != "" {
+		return fmt.Sprintf(" %s (link %s)", net.JoinHostPort(host, info("master_port")), info("master_link_status"))
+	}
+	return ""
 }
 
 // infoField returns one field of INFO, "" if the server does not have it.

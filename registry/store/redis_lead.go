@@ -13,7 +13,7 @@ import (
 func (s *Redis) RaiseFence(ctx context.Context, above uint64) (uint64, error) {
 	keys := []string{s.key("lease"), s.key("fence"), s.key("format")}
 	answer := raiseScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, above+1)
-	if err := s.storeError(answer, "raise the fencing number in redis"); err != nil {
+	if err := s.storeError(ctx, answer, "raise the fencing number in redis"); err != nil {
 		return 0, err
 	}
 	s.fence = above + 1
@@ -28,12 +28,18 @@ func (s *Redis) Acquire(ctx context.Context) (uint64, string, error) {
 	keys := []string{s.key("lease"), s.key("fence")}
 	answer, err := acquireScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, nextFence(0, s.Clock())).StringSlice()
 	if err != nil {
-		return 0, "", fmt.Errorf("ask redis for the lease: %w", err)
+		return 0, "", fmt.Errorf("ask redis for the lease: %w", s.explained(ctx, err))
 	}
 	if len(answer) != 2 {
 		return 0, "", fmt.Errorf("ask redis for the lease: %d answers", len(answer))
 	}
-	if holder := answer[1]; holder != "" {
+	switch holder := answer[1]; {
+	case holder != "" && s.HasDied != nil && s.HasDied(holder):
+		if err := releaseScript.Run(ctx, s.client, keys[:1], holder).Err(); err != nil {
+			return 0, "", fmt.Errorf("end the lease of a process that has died: %w", err)
+		}
+		return s.Acquire(ctx)
+	case holder != "":
 		return 0, holder, nil
 	}
 	s.fence, s.leading = parseNumber(answer[0]), true
@@ -67,7 +73,7 @@ func (s *Redis) leaveToLeader(ctx context.Context) (bool, error) {
 // Renew implements Leadership.
 func (s *Redis) Renew(ctx context.Context) error {
 	keys := append([]string{s.key("lease"), s.key("fence"), s.key("format"), s.key("revision"), s.key("counts")}, s.hashes()...)
-	return s.storeError(renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
+	return s.storeError(ctx, renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
 }
 
 // Confirm implements Leadership.

@@ -38,9 +38,6 @@ func useFiles(o *redis.UniversalOptions, c RedisConfig) error {
 }
 
 func usePasswordFile(o *redis.UniversalOptions, c RedisConfig) error {
-	if o.Password != "" {
-		return errors.New("redis.url holds a password too: take it out there")
-	}
 	read, err := lastGood(c.PasswordFile, func(content []byte) (string, error) {
 		password := strings.TrimRight(string(content), "\r\n")
 		if password == "" {

@@ -117,11 +117,11 @@ func TestCAFile(t *testing.T) {
 func TestWrongFilesAreRefused(t *testing.T) {
 	for says, c := range map[string]RedisConfig{
 		"redis.passwordFile: read /nowhere: no such file or directory": {URL: "redis://localhost", PasswordFile: "/nowhere"},
-		"redis.passwordFile: redis.url holds a password too":           {URL: "redis://:hunter2@localhost", PasswordFile: credentialFile(t, "x")},
-		": it is empty":                          {URL: "redis://localhost", PasswordFile: credentialFile(t, "\n")},
-		"redis.caFile: redis.url is without TLS": {URL: "redis://localhost", CAFile: credentialFile(t, "x")},
-		": it holds no certificate in PEM form":  {URL: "rediss://localhost", CAFile: credentialFile(t, "hunter2")},
-		"so a password and TLS are needed":       {URL: "redis://redis.example.com", PasswordFile: credentialFile(t, "x")},
+		"redis.url: holds a password":                                  {URL: "redis://:hunter2@localhost", PasswordFile: credentialFile(t, "x")},
+		": it is empty":                                                {URL: "redis://localhost", PasswordFile: credentialFile(t, "\n")},
+		"redis.caFile: redis.url is without TLS":                       {URL: "redis://localhost", CAFile: credentialFile(t, "x")},
+		": it holds no certificate in PEM form":                        {URL: "rediss://localhost", CAFile: credentialFile(t, "hunter2")},
+		"so a password and TLS are needed":                             {URL: "redis://redis.example.com", PasswordFile: credentialFile(t, "x")},
 	} {
 		c.Log = testLog(t)
 		_, err := OpenRedis(t.Context(), c)

@@ -16,7 +16,7 @@ import (
 
 // redisForms is what redis.url may look like, for errors. The URL itself is never
 // in an error, for it may hold a password.
-const redisForms = "redis://[user:password@]host:port[/db], rediss://…, unix:///path, " +
+const redisForms = "redis://[user@]host:port[/db], rediss://…, unix:///path, " +
 	"redis+sentinel://host1,host2/master[/db] or redis-cluster://host1,host2 (rediss+sentinel, rediss-cluster for TLS)"
 
 // readTimeout bounds reading or writing everything.
@@ -80,15 +80,15 @@ func redisDefaults() *redis.UniversalOptions {
 	}
 }
 
-func setUser(o *redis.UniversalOptions, userinfo string) error {
+func setUser(o *redis.UniversalOptions, userinfo string) (err error) {
 	user, password, _ := strings.Cut(userinfo, ":")
-	var errUser, errPassword error
-	o.Username, errUser = url.PathUnescape(user)
-	o.Password, errPassword = url.PathUnescape(password)
-	if errUser != nil || errPassword != nil {
-		return errors.New("redis.url: user or password has a % that is not followed by two hexadecimal digits: write it %25")
+	if password != "" {
+		return errors.New("redis.url: holds a password: put it into a file and name that as redis.passwordFile")
 	}
-	o.SentinelUsername, o.SentinelPassword = o.Username, o.Password
+	if o.Username, err = url.PathUnescape(user); err != nil {
+		return errors.New("redis.url: the user has a % that is not followed by two hexadecimal digits: write it %25")
+	}
+	o.SentinelUsername = o.Username
 	return nil
 }
 
@@ -102,7 +102,7 @@ func setQuery(o *redis.UniversalOptions, query string) error {
 		case "db":
 			err = setDB(o, values.Get(name))
 		case "sentinelAuth": // "no": user and password are for Redis only
-			o.SentinelUsername, o.SentinelPassword = "", ""
+			o.SentinelUsername = ""
 		default:
 			err = fmt.Errorf("redis.url: option %q is not known; db=N and sentinelAuth=no are", name)
 		}

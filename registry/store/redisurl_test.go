@@ -9,27 +9,27 @@ import (
 
 func TestParseRedisURL(t *testing.T) {
 	type parsed struct {
-		Addrs          []string
-		User, Password string
-		DB             int
-		Master         string
-		Cluster, TLS   bool
-		ServerName     string
+		Addrs        []string
+		User         string
+		DB           int
+		Master       string
+		Cluster, TLS bool
+		ServerName   string
 	}
 	cases := map[string]parsed{
-		"redis://localhost":                 {Addrs: []string{"localhost:6379"}},
-		"redis://":                          {Addrs: []string{"localhost:6379"}},
-		"redis://:s%40cret@10.0.0.1:7000/3": {Addrs: []string{"10.0.0.1:7000"}, Password: "s@cret", DB: 3},
-		"redis://me:p@ss:word@[::1]":        {Addrs: []string{"[::1]:6379"}, User: "me", Password: "p@ss:word"},
-		"rediss://u:p@redis.example.com?db=2": {
-			Addrs: []string{"redis.example.com:6379"}, User: "u", Password: "p", DB: 2,
+		"redis://localhost":             {Addrs: []string{"localhost:6379"}},
+		"redis://":                      {Addrs: []string{"localhost:6379"}},
+		"redis://m%40e@10.0.0.1:7000/3": {Addrs: []string{"10.0.0.1:7000"}, User: "m@e", DB: 3},
+		"redis://me:@[::1]":             {Addrs: []string{"[::1]:6379"}, User: "me"},
+		"rediss://u@redis.example.com?db=2": {
+			Addrs: []string{"redis.example.com:6379"}, User: "u", DB: 2,
 			TLS: true, ServerName: "redis.example.com",
 		},
 		"unix:///run/redis/redis.sock?db=1": {Addrs: []string{"/run/redis/redis.sock"}, DB: 1},
 		"redis+sentinel://a,b:1234/main/5":  {Addrs: []string{"a:26379", "b:1234"}, Master: "main", DB: 5},
-		"redis-sentinel://u:p@a/main":       {Addrs: []string{"a:26379"}, User: "u", Password: "p", Master: "main"},
-		"rediss-cluster://u:p@a,b:7001,[2001:db8::1]:70": {
-			Addrs: []string{"a:6379", "b:7001", "[2001:db8::1]:70"}, User: "u", Password: "p",
+		"redis-sentinel://u@a/main":         {Addrs: []string{"a:26379"}, User: "u", Master: "main"},
+		"rediss-cluster://u@a,b:7001,[2001:db8::1]:70": {
+			Addrs: []string{"a:6379", "b:7001", "[2001:db8::1]:70"}, User: "u",
 			Cluster: true, TLS: true,
 		},
 	}
@@ -39,7 +39,7 @@ func TestParseRedisURL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := parsed{o.Addrs, o.Username, o.Password, o.DB, o.MasterName, o.IsClusterMode, o.TLSConfig != nil, ""}
+			got := parsed{o.Addrs, o.Username, o.DB, o.MasterName, o.IsClusterMode, o.TLSConfig != nil, ""}
 			if o.TLSConfig != nil {
 				got.ServerName = o.TLSConfig.ServerName
 			}
@@ -55,15 +55,16 @@ func TestParseRedisURL(t *testing.T) {
 
 func TestWrongRedisURLIsRefusedWithoutShowingIt(t *testing.T) {
 	cases := map[string]string{
-		"http://u:hunter2@localhost":          "the scheme is not known",
-		"hunter2":                             "the scheme is not known",
-		"redis://u:hunter2%zz@localhost":      "write it %25",
-		"redis://u:hunter2@a,b":               "several hosts",
-		"redis://u:hunter2@localhost/hunter2": "must be a number",
-		"redis://u:hunter2@localhost/-1":      "must be a number",
-		"redis://u:hunter2@localhost?x=1":     `option "x" is not known`,
-		"redis+sentinel://u:hunter2@a,b":      "name of the Sentinel master is missing",
-		"redis-cluster://u:hunter2@a/1":       "a cluster has no databases",
+		"http://u:hunter2@localhost":     "the scheme is not known",
+		"hunter2":                        "the scheme is not known",
+		"redis://u%zz@localhost/hunter2": "write it %25",
+		"redis://u:hunter2@localhost":    "holds a password: put it into a file and name that as redis.passwordFile",
+		"redis://u@a,b":                  "several hosts",
+		"redis://u@localhost/hunter2":    "must be a number",
+		"redis://u@localhost/-1":         "must be a number",
+		"redis://u@localhost?x=1":        `option "x" is not known`,
+		"redis+sentinel://u@a,b":         "name of the Sentinel master is missing",
+		"redis-cluster://u@a/1":          "a cluster has no databases",
 	}
 	for url, says := range cases {
 		t.Run(says, func(t *testing.T) {
@@ -82,9 +83,9 @@ func TestExposedRedisIsRefused(t *testing.T) {
 		"redis://127.0.0.1:7000":             true,
 		"redis://[::1]":                      true,
 		"unix:///run/redis.sock":             true,
-		"rediss://u:p@redis.example.com":     true,
+		"rediss://u@redis.example.com":       true,
 		"redis://redis.example.com":          false,
-		"redis://u:p@redis.example.com":      false,
+		"redis://u@redis.example.com":        false,
 		"rediss://redis.example.com":         false,
 		"redis-cluster://localhost,10.0.0.1": false,
 		"redis+sentinel://10.0.0.1/main":     false,
@@ -94,6 +95,9 @@ func TestExposedRedisIsRefused(t *testing.T) {
 			o, err := parseRedisURL(url)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if o.Username != "" {
+				o.Password = "p" // of redis.passwordFile
 			}
 			if err := checkExposure(o); (err == nil) != allowed {
 				t.Errorf("got %v", err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"reflect"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 	ofRedis := func(t *testing.T, url string) func(t *testing.T) (Store, error) {
 		return func(t *testing.T) (Store, error) {
 			return OpenRedis(t.Context(), RedisConfig{
-				URL: url, Owner: "test", TTL: 300 * time.Millisecond,
+				URL: url, Owner: "test/" + rand.Text(), TTL: 300 * time.Millisecond,
 				Clock: func() time.Time { return now }, Log: testLog(t),
 			})
 		}

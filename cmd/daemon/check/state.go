@@ -23,11 +23,12 @@ func store(ctx context.Context, o *config.Options) []Result {
 		return []Result{embedded(o.State.Dir)}
 	}
 	redis, err := registrystore.OpenRedis(ctx, registrystore.RedisConfig{
-		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Owner: "check", Clock: time.Now,
+		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Clock: time.Now,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
 		defer func() { _ = redis.Close() }() // nothing was written
+		err = redis.CheckWrites(ctx)
 	}
 	return []Result{judged("redis.url", err, "Redis can be used", "start Redis, or correct redis.url")}
 }

@@ -104,28 +104,20 @@ func (c *checks) names(o *Options) {
 
 // redis checks how Redis is reached. It repeats no address, which may contain a password.
 func (c *checks) redis(r Redis) {
-	scheme, _, ok := strings.Cut(r.URL, "://")
+	scheme, rest, ok := strings.Cut(r.URL, "://")
 	if r.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
 		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or "+
 			"leave it empty for the embedded store")
 	}
-	switch {
-	case r.URL == "" && r.PasswordFile != "":
+	if _, password, _ := strings.Cut(rest[:max(0, strings.LastIndexByte(rest, '@'))], ":"); password != "" {
+		c.wrong("redis.url", "holds a password; take it out, write it into a file and name that in redis.passwordFile")
+	}
+	if r.URL == "" && r.PasswordFile != "" {
 		c.wrong("redis.passwordFile", "is set though redis.url is empty, so there is no Redis: set redis.url, or take this out")
-	case r.PasswordFile != "" && r.HasPassword():
-		c.wrong("redis.url", "holds a password, and redis.passwordFile is set too: take it out of the address")
 	}
 	if r.CAFile != "" && !strings.HasPrefix(scheme, "rediss") {
 		c.wrong("redis.caFile", "is set though redis.url is not one with TLS: write it as rediss://host:6379/0, or take this out")
 	}
-}
-
-// HasPassword reports whether the address contains a password.
-func (r Redis) HasPassword() bool {
-	_, rest, _ := strings.Cut(r.URL, "://")
-	user := rest[:max(0, strings.LastIndexByte(rest, '@'))]
-	_, password, _ := strings.Cut(user, ":")
-	return password != ""
 }
 
 // images checks where images are kept, and those that the configuration itself names.

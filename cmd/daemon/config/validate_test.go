@@ -144,9 +144,9 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: "ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or " +
 				"unix:///path/to/socket, or leave it empty for the embedded store",
 		},
-		"two passwords of Redis": {
-			text: repository + "redis: {url: \"rediss://u:secret@db\", passwordFile: /dev/zero}\n",
-			want: "ingot.yaml:2:14: redis.url: holds a password, and redis.passwordFile is set too: take it out of the address",
+		"a password in the address of Redis": {
+			text: repository + "redis: {url: \"rediss://u:secret@db\"}\n",
+			want: "ingot.yaml:2:14: redis.url: holds a password; take it out, write it into a file and name that in redis.passwordFile",
 		},
 		"a password of no Redis": {
 			text: repository + "redis: {passwordFile: /dev/zero}\n",

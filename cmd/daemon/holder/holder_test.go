@@ -152,6 +152,37 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 	}
 }
 
+func TestHasDied(t *testing.T) {
+	us := must.Get(ThisHolder())(t)
+	us.Machine, us.Boot, us.Namespace = "m1", "b1", "n1"
+	other := us
+	other.ID = strings.Repeat("b", 10) + us.ID
+	elsewhere, rebooted, unknown := other, other, other
+	elsewhere.Machine, rebooted.Boot, unknown.Boot = "m2", "b0", ""
+	for name, tt := range map[string]struct {
+		owner string
+		want  bool
+	}{
+		"one that has ended":          {owner: Owner(other), want: true},
+		"one on another machine":      {owner: Owner(elsewhere)},
+		"one before a reboot":         {owner: Owner(rebooted)},
+		"one whose boot is not known": {owner: Owner(unknown)},
+		"a name of another form":      {owner: us.Host + "/" + other.ID},
+	} {
+		if got := HasDied(tt.owner, us); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+	if HasDied(Owner(other), unknown) {
+		t.Error("a process that does not know where it runs takes another for dead")
+	}
+	held := must.Get(HoldName(other.ID))(t)
+	defer held.Close()
+	if HasDied(Owner(other), us) {
+		t.Error("a living process is taken for dead")
+	}
+}
+
 func TestANameIsHeldOnce(t *testing.T) {
 	us := must.Get(ThisHolder())(t)
 	name := must.Get(HoldName(us.ID))(t)

@@ -1,6 +1,10 @@
 package holder
 
-import "ingot/model"
+import (
+	"strings"
+
+	"ingot/model"
+)
 
 // Name is what is known of the name that a living Ingot holds.
 type Name int
@@ -20,6 +24,23 @@ func MayLive(theirs, ours model.Holder, sameStore bool) bool {
 		name = lookUp(theirs.ID)
 	}
 	return mayLive(theirs, ours, sameStore, name)
+}
+
+// Owner returns the name of h in a lease: its host, its ID, and where its ID can be looked up, if that is known.
+func Owner(h model.Holder) string {
+	place := ""
+	if sameNamespace(h, h) {
+		place = digest("place", h.Machine+h.Boot+h.Namespace)[:12]
+	}
+	return h.Host + "/" + h.ID + "/" + place
+}
+
+// HasDied reports whether the process that owns a lease ran where ours runs, and has ended.
+func HasDied(owner string, ours model.Holder) bool {
+	theirs := ours
+	_, id, _ := strings.Cut(owner, "/")
+	theirs.ID, _, _ = strings.Cut(id, "/")
+	return sameNamespace(ours, ours) && owner == Owner(theirs) && lookUp(theirs.ID) == NameFree
 }
 
 func lookUp(id string) Name {

@@ -36,6 +36,20 @@ func Open(ctx context.Context, key, address string) (net.Listener, error) {
 	return newFairListener(ln, maxConnections), nil
 }
 
+// Closed returns a listener at address that is not open.
+func Closed(address string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", address)
+	return closed{at: at}, err
+}
+
+type closed struct {
+	net.Listener
+	at net.Addr
+}
+
+func (c closed) Close() error   { return nil }
+func (c closed) Addr() net.Addr { return c.at }
+
 // bindError says what to do about a socket that could not be opened.
 func bindError(err error) error {
 	switch {

@@ -26,6 +26,8 @@ type Ingot struct {
 	Repo    *gitserver.Repo
 	Config  string   // what the test adds to the configuration
 	Process *Process // once it was launched
+	// Paced has Ingot wait as it does for users; without it, hidden flags shorten the waits between readings and pushes.
+	Paced bool
 
 	dir     string
 	commits sync.Mutex // one follows the other
@@ -64,11 +66,15 @@ func (i *Ingot) Remove(t testing.TB, path string) {
 	}
 }
 
+// configuration returns the shipped defaults, except for
+//   - git.interval: no webhook announces the commits of a test;
+//   - git.allowPlaintextSecrets: the passwords of simulated BMCs are not encrypted;
+//   - bmc.networks: the simulated BMCs listen on loopback;
+//   - bmc.powerOffGrace: the small systems of features/life ignore the power button, so each release would take five minutes.
 func (i *Ingot) configuration() string {
 	return fmt.Sprintf(`git: {url: %q, interval: 200ms, allowPlaintextSecrets: true}
 state: {dir: %q}
-bmc: {networks: ["127.0.0.0/8", "0.0.0.0/0", "::/0"], requestsPerSecond: 1000, powerOffGrace: 5s}
-admin: {listen: "127.0.0.1:8080"}
+bmc: {networks: ["127.0.0.0/8", "0.0.0.0/0", "::/0"], powerOffGrace: 5s}
 `, i.Repo.URL(), filepath.Join(i.dir, "state")) + i.Config
 }
 
@@ -90,8 +96,11 @@ func (i *Ingot) Launch(t testing.TB) {
 	if err := os.WriteFile(file, []byte(i.configuration()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i.Process = i.On.Start(t, "ingot", program, "--log-format", "json", "--log-level", "debug", "run", "--fast",
-		"--poll-interval=1s", "--status-interval=200ms", "--config", file)
+	command := []string{program, "--log-format", "json", "--log-level", "debug", "run", "--config", file}
+	if !i.Paced {
+		command = append(command, "--fast", "--poll-interval=1s", "--status-interval=200ms")
+	}
+	i.Process = i.On.Start(t, "ingot", command...)
 }
 
 // Start runs Ingot and waits until it says that all its parts are ready.
