@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/cucumber/godog"
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -158,7 +160,12 @@ func askOften(ctx context.Context, d *device, times int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := conn.Write(p.ToBytes()); err != nil {
+		_, err = conn.Write(p.ToBytes())
+		for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil { // with a shared store it listens once it leads
+			time.Sleep(10 * time.Millisecond)
+			_, err = conn.Write(p.ToBytes())
+		}
+		if err != nil {
 			return err
 		}
 	}

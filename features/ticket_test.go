@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"ingot/features/internal/rig"
@@ -177,12 +178,16 @@ func askWhileStarting(ctx context.Context, asks, of string) error {
 	if err := w.start(); err != nil {
 		return err
 	}
-	w.refused = http.StatusForbidden
+	w.refused = 0 // it has not answered
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+h.script, "", nil)
+		if errors.Is(err, syscall.ECONNREFUSED) && w.refused == 0 { // with a shared store it listens once it leads
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		w.refused = http.StatusForbidden
 		if a.code != http.StatusForbidden {
 			w.refused = a.code
 			return nil
