@@ -52,8 +52,11 @@ func seedManifests(ctx context.Context) error {
 			return err
 		}
 		name, address := filepath.Base(path), w.bmcs["my-bmc-inline"].Addr()
-		if strings.HasSuffix(name, "-my-bmc.yaml") {
+		switch {
+		case strings.HasSuffix(name, "-my-bmc.yaml"):
 			address = plain
+		case strings.HasPrefix(name, "000-endpoint-"):
+			address = "192.0.2.1:0" // all BMCs are at one address here, which only one Endpoint can have
 		}
 		if strings.HasSuffix(name, "-serverclaim-my-server-claim.yaml") {
 			name = claimPath("my-server-claim")
