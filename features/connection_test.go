@@ -27,21 +27,26 @@ import (
 	"ingot/gitsource/gitserver"
 )
 
-// connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or refuses to.
+// connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or does not.
 type connectProxy struct {
 	to string // host:port of the Git host, whatever name a client asks for
 
-	mu     sync.Mutex // guards what is below
-	refuse bool
-	open   map[net.Conn]bool // connections of clients
+	mu   sync.Mutex // guards what is below
+	does string
+	next chan struct{}     // closed once it does something else
+	open map[net.Conn]bool // connections of clients
 }
 
-func (p *connectProxy) set(refuse bool) {
+const proxyConnects = "lets Ingot through"
+
+func (p *connectProxy) set(does string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse = refuse
+	p.does = does
+	close(p.next)
+	p.next = make(chan struct{})
 	for c := range p.open {
-		if refuse {
+		if does != proxyConnects {
 			_ = c.Close()
 		}
 	}
@@ -50,10 +55,10 @@ func (p *connectProxy) set(refuse bool) {
 func (p *connectProxy) begin(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.refuse {
+	if p.does == proxyConnects {
 		p.open[c] = true
 	}
-	return !p.refuse
+	return p.does == proxyConnects
 }
 
 func (p *connectProxy) end(c net.Conn) {
@@ -63,14 +68,19 @@ func (p *connectProxy) end(c net.Conn) {
 	_ = c.Close()
 }
 
-func (p *connectProxy) refuses() bool {
+func (p *connectProxy) doing() (does string, next <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.refuse
+	return p.does, p.next
 }
 
 func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodConnect || p.refuses() {
+	does, next := p.doing()
+	if does == "does not answer" {
+		<-next
+		does, _ = p.doing()
+	}
+	if r.Method != http.MethodConnect || does != proxyConnects {
 		http.Error(w, "no", http.StatusForbidden)
 		return
 	}
@@ -104,16 +114,19 @@ func (w *site) throughProxy() error {
 	if err != nil {
 		return err
 	}
-	w.proxy = &connectProxy{to: u.Host, open: make(map[net.Conn]bool)}
+	w.proxy = &connectProxy{to: u.Host, does: proxyConnects, next: make(chan struct{}), open: make(map[net.Conn]bool)}
 	server := httptest.NewServer(w.proxy)
-	w.clients = append(w.clients, server.Close)
+	w.clients = append(w.clients, func() {
+		w.proxy.set(proxyConnects) // ends what waits
+		server.Close()
+	})
 	w.remote = "https://" + gitserver.Name + u.Path
 	w.environment = append(w.environment, "HTTPS_PROXY="+server.URL)
 	return nil
 }
 
 func proxyDoes(ctx context.Context, what string) error {
-	siteOf(ctx).proxy.set(what == "refuses Ingot")
+	siteOf(ctx).proxy.set(what)
 	return nil
 }
 

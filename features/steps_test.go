@@ -47,10 +47,10 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`of NAME is cut`:            powerCut,
 			`button of NAME is pressed`: pressPower,
 		},
-		`the probe of a server reports 1500 neighbours`:          manyNeighbours,
-		`a BMC keeps NUMBER sessions`:                            keepSessions,
-		`what machines (ask for|report) (is lost|arrives again)`: loseWhat,
-		`the proxy (refuses Ingot|lets Ingot through)`:           proxyDoes,
+		`the probe of a server reports 1500 neighbours`:                manyNeighbours,
+		`a BMC keeps NUMBER sessions`:                                  keepSessions,
+		`what machines (ask for|report) (is lost|arrives again)`:       loseWhat,
+		`the proxy (refuses Ingot|does not answer|lets Ingot through)`: proxyDoes,
 
 		// secrets
 		`the BMCSecrets are %s`: oneOf{

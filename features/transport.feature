@@ -21,18 +21,23 @@ Feature: The repository is reached as people keep theirs
       | HTTPS as a GitHub App |
       | HTTPS through a proxy |
 
-  Scenario: a proxy that refuses is named, and nothing happens meanwhile
+  Scenario Outline: a proxy that <DOES> is shown, and nothing happens meanwhile
     Given the repository is reached over HTTPS through a proxy
     And the servers
       | SERVER | STATE     |
       | s1     | Available |
       | s2     | Available |
     And claim "web" runs on "s1"
-    When the proxy refuses Ingot
-    Then Ingot is not ready because of its "git", and says "Forbidden"
+    When the proxy <DOES>
+    Then Ingot is not ready because of its "git", and says "<SAYS>"
     And nothing happens to "s1"
     When the proxy lets Ingot through
     And the claims are committed
       | CLAIM |
       | db    |
     Then claim "db" is Booted on "s2"
+
+    Examples:
+      | DOES            | SAYS          |
+      | refuses Ingot   | Forbidden     |
+      | does not answer | no answer for |
