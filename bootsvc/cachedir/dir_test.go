@@ -45,8 +45,8 @@ func TestEntriesOutliveTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "cache")
 	d := open(t, Options{Path: path})
 	used := time.Unix(1e9, 0)
-	keep(t, d, files(), 1, 10, used)
-	keep(t, d, files(), 2, 20, used.Add(time.Hour))
+	keep(t, d, files(), 1, 10, used).Touch(used.Add(time.Hour))
+	keep(t, d, files(), 2, 20, used).Touch(used.Add(2 * time.Hour))
 	must.Do(t, os.WriteFile(d.New(files(), digest(3)).Path(), nil, 0o600)) // cannot be used
 	must.Do(t, os.MkdirAll(filepath.Join(d.New(files(), digest(4)).Part(), "half"), 0o700))
 	must.Do(t, os.WriteFile(filepath.Join(path, "notes"), nil, 0o600)) // of another program

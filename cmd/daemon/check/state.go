@@ -26,11 +26,12 @@ func store(ctx context.Context, o *config.Options) []Result {
 		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Clock: time.Now,
 		Log: slog.New(slog.DiscardHandler),
 	})
+	fix := "start Redis, or correct redis.url"
 	if err == nil {
 		defer func() { _ = redis.Close() }() // nothing was written
-		err = redis.CheckWrites(ctx)
+		err, fix = redis.CheckWrites(ctx), "" // the error says it
 	}
-	return []Result{judged("redis.url", err, "Redis can be used", "start Redis, or correct redis.url")}
+	return []Result{judged("redis.url", err, "Redis can be used", fix)}
 }
 
 func embedded(dir string) Result {
