@@ -203,9 +203,20 @@ func (i *Ingot) Status(path string) (string, error) {
 // StatusHas waits until a file of the status branch has all of the words.
 func (i *Ingot) StatusHas(t testing.TB, limit time.Duration, path string, words ...string) string {
 	t.Helper()
+	return has(t, limit, path, words, func() (string, error) { return i.Status(path) })
+}
+
+// APIHas waits until the answer of the API for a path has all of the words.
+func (i *Ingot) APIHas(t testing.TB, limit time.Duration, path string, words ...string) {
+	t.Helper()
+	has(t, limit, path, words, func() (string, error) { return i.On.Get(adminURL + "/api/v1/" + path) })
+}
+
+func has(t testing.TB, limit time.Duration, path string, words []string, get func() (string, error)) string {
+	t.Helper()
 	var content string
 	Eventually(t, limit, func() (err error) {
-		if content, err = i.Status(path); err != nil {
+		if content, err = get(); err != nil {
 			return err
 		}
 		for _, w := range words {
