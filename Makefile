@@ -53,15 +53,12 @@ NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/rep
 # What takes the detector longest and has no goroutines that other tests do not have, or is about memory.
 NO_RACES_IN = ^Test(DescentIsFoundFarBack|WhatHidesAllIsNamedOnce|EachLookComesToTheSameAsFromScratch|ContainerLayerIsUnpackedWithinBounds|FileThatIsNotWholeOrHasATailIsRefused|ImageOfOtherTools|APowerCutLeavesNothingOrAll|UnusedFileLeavesMemory|MoreBlocksThanCanBeCounted|WhatAPreviewDoesNotAnnounceIsNotDone)$$
 
-# Where a race costs machines most, and so is looked for first.
-RACES_FIRST = ingot/reconcile% ingot/registry% ingot/gitsource% ingot/bmc%
 # Each package has one thread: timers of one synctest bubble share one context of the detector, and with several
 # threads Go 1.26 now and then uses it twice at the same time, which is a crash in the detector (SIGSEGV in StackDepot).
 RACE = CGO_ENABLED=1 go test -race -cpu 1 -short -vet=off -ldflags=-w -p 4 -timeout 30m -skip '$(NO_RACES_IN)'
 
-race: setup ## Run the unit tests with the race detector, but those that boot machines; fewer after PROOFS_UNTIL
-	$(RACE) $(filter-out $(NO_RACES),$(filter $(RACES_FIRST),$(UNITS)))
-	$(IN_TIME) $(RACE) $(filter-out $(NO_RACES) $(RACES_FIRST),$(UNITS))
+race: setup ## Run the unit tests with the race detector, but those that boot machines
+	$(RACE) ingot/reconcile $(filter-out $(NO_RACES) ingot/reconcile,$(UNITS)) # the longest first
 
 # Where tests keep repositories and stores: in memory if there is room, for making
 # thousands of small files on disk is most of what they wait for.
