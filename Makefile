@@ -54,7 +54,7 @@ NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/rep
 NO_RACES_IN = ^Test(DescentIsFoundFarBack|WhatHidesAllIsNamedOnce|EachLookComesToTheSameAsFromScratch|ContainerLayerIsUnpackedWithinBounds|FileThatIsNotWholeOrHasATailIsRefused|ImageOfOtherTools|APowerCutLeavesNothingOrAll|UnusedFileLeavesMemory|MoreBlocksThanCanBeCounted|WhatAPreviewDoesNotAnnounceIsNotDone|NoErrorShowsTheTextOfASecret)$$
 
 # Each package has one thread: timers of one synctest bubble share one context of the detector, and with several
-# threads Go 1.26 now and then uses it twice at the same time, which is a crash in the detector (SIGSEGV in StackDepot).
+# threads Go 1.26 sometimes uses it twice at the same time, which is a crash in the detector (SIGSEGV in StackDepot).
 RACE = CGO_ENABLED=1 go test -race -cpu 1 -short -vet=off -ldflags=-w -p 4 -timeout 30m -skip '$(NO_RACES_IN)'
 
 race: setup ## Run the unit tests with the race detector, but those that boot machines

@@ -28,7 +28,7 @@ func store(ctx context.Context, o *config.Options) []Result {
 	})
 	fix := "start Redis, or correct redis.url"
 	if err == nil {
-		defer func() { _ = redis.Close() }() // nothing was written
+		defer func() { _ = redis.Close() }()  // nothing was written
 		err, fix = redis.CheckWrites(ctx), "" // the error says it
 	}
 	return []Result{judged("redis.url", err, "Redis can be used", fix)}
