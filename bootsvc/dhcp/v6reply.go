@@ -153,7 +153,6 @@ func (g given6) renewal() (t1, t2 time.Duration) {
 	return g.lease.valid / 2, g.lease.valid * 4 / 5
 }
 
-// tell appends what a client asks for by an option code (RFC 8415 §21.7), if there
 // ntpServer is the suboption for the address of a time server (RFC 5908 §4.1).
 const ntpServer dhcpv6.OptionCode = 1
 
