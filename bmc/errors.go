@@ -29,6 +29,8 @@ var (
 	ErrUnreachable = errors.New("the BMC does not answer")
 	// ErrBusy: the BMC asks to come back later; see RetryAfter.
 	ErrBusy = errors.New("the BMC is busy")
+	// ErrSessionsFull is an ErrBusy: each session of the BMC is in use, and it does not accept HTTP Basic.
+	ErrSessionsFull = fmt.Errorf("%w: each of its sessions is in use", ErrBusy)
 	// ErrUnsupported: the machine has no such thing.
 	ErrUnsupported = errors.New("not supported by the BMC")
 	// ErrOverrideNotKept: the BMC took the boot override, every way of writing it
@@ -191,8 +193,11 @@ func (c *sender) refusal(method, uri string, a *answer) *Error {
 		e.Kind = ErrHalfAnswer
 	}
 	// iLO answers 400 where others answer 503.
-	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable", "SessionLimitExceeded") {
+	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable") {
 		e.Kind = ErrBusy
+	}
+	if e.says("SessionLimitExceeded") { // with 400, 403, 500 or 503
+		e.Kind = ErrSessionsFull
 	}
 	return e
 }

@@ -131,6 +131,7 @@ const (
 	ReasonBMCUnreachable       Reason = "BMCUnreachable"       // the server's BMC does not answer
 	ReasonConnectionFailed     Reason = "ConnectionFailed"     // the BMC does not answer
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed" // the BMC refuses the credentials
+	ReasonSessionsFull         Reason = "SessionsFull"         // each session of the BMC is in use
 	ReasonCertificateChanged   Reason = "CertificateChanged"   // the BMC presents another certificate
 	ReasonHalfAnswer           Reason = "HalfAnswer"           // the BMC's answers are incomplete
 	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // no BMC is allowed at this address
@@ -165,7 +166,7 @@ var Reasons = []Reason{
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
 	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,
 	ReasonInstallUnknown,
-	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
+	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonSessionsFull, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonAwaitingDevice,
 	ReasonAddressStillLeased, ReasonDeviceInGitTwice, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,

@@ -32,7 +32,7 @@ type Fleet struct {
 
 // unreadReasons are those of a server whose BMC gives no useful answer, or shows something else in its place.
 var unreadReasons = []string{
-	model.ReasonBMCUnreachable, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+	model.ReasonBMCUnreachable, model.ReasonAuthenticationFailed, model.ReasonSessionsFull, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
 	model.ReasonSystemMissing, model.ReasonSystemUnreadable, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
 }
 

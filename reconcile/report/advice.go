@@ -89,6 +89,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonBMCUnreachable:         {proposal.RackOperator, "check that its BMC has power and link"},
 	model.ReasonConnectionFailed:       {proposal.RackOperator, "check that the BMC has power and link, that its address is right, and that no firewall is in the way"},
 	model.ReasonAuthenticationFailed:   {proposal.RackOperator, "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it"},
+	model.ReasonSessionsFull:           {proposal.RackOperator, "nothing, unless it persists: then close sessions on the BMC, or restart it; Ingot tries again"},
 	model.ReasonCertificateChanged:     {proposal.RackOperator, "find out why the certificate changed; if the change is legitimate, set annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#1 on the BMC in Git"},
 	model.ReasonHalfAnswer:             {proposal.RackOperator, "nothing, unless it persists: then restart the BMC, or update its firmware"},
 	model.ReasonAddressNotAllowed:      {proposal.RackOperator, "correct the address, or allow it in Ingot's configuration, as the message says"},

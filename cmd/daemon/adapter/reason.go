@@ -29,6 +29,7 @@ var bmcReasons = []struct {
 	{bmc.ErrUnauthorized, model.ReasonAuthenticationFailed},
 	{bmc.ErrCircuitOpen, model.ReasonAuthenticationFailed},
 	{bmc.ErrCertificateChanged, model.ReasonCertificateChanged},
+	{bmc.ErrSessionsFull, model.ReasonSessionsFull},
 	{bmc.ErrBusy, model.ReasonConnectionFailed},
 	{bmc.ErrUnreachable, model.ReasonConnectionFailed},
 	{bmc.ErrNotAllowed, model.ReasonAddressNotAllowed},

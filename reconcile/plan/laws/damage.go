@@ -25,7 +25,7 @@ func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 
 // tellingReasons are the reasons of failed readings that ask for something else to be done than that no answer came.
 var tellingReasons = []model.Reason{
-	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+	model.ReasonAuthenticationFailed, model.ReasonSessionsFull, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
 	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
 }
 
