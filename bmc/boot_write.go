@@ -123,7 +123,7 @@ func isStrong(etag string) bool {
 // refusedWrite reports whether the BMC understood the request and refused it, so that
 // another variant may work.
 func refusedWrite(err error) bool {
-	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) {
+	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrRefusedForNow) {
 		return asError(err) != nil && asError(err).says("PropertyValueConflict")
 	}
 	status := statusOf(err)

@@ -132,7 +132,7 @@ func TestNotCarriedOut(t *testing.T) {
 				fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
 				return true
 			}
-		}, is: ErrCircuitOpen},
+		}, is: ErrRefusedForNow},
 		"a BMC that wants to be left alone": {later: func(f *fake) {
 			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet {

@@ -42,7 +42,10 @@ type connection struct {
 
 	login   chan struct{} // held while logging in or reading the service root
 	service atomic.Pointer[service]
-	full    time.Time // until when no session is asked for; guarded by login
+	full    struct { // guarded by login
+		until time.Time // when a session is asked for again
+		kind  error     // why not before
+	}
 	noBasic time.Time // until when HTTP Basic, which was refused, is not tried where sessions fail; guarded by login
 	resumed bool      // the sessions kept of an earlier process were looked at; guarded by login
 
@@ -86,6 +89,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		sender: newSender(p, t), creds: digestOf(t), breaker: p.breaker,
 		login: make(chan struct{}, 1), denied: make(map[string]time.Time),
 	}
+	p.breaker.learn(c.creds, t.Name, t.Accepted)
 	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
 	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{})}}
 }
@@ -179,10 +183,17 @@ func (c *connection) do(ctx context.Context, method, uri string, body any, heade
 		return nil, c.noAnswer(ctx, method, uri, err)
 	}
 	a := &answer{resp.StatusCode, resp.Header, bodyOf(resp)}
-	if a.status/100 == 2 || a.status == http.StatusNotModified {
+	switch {
+	case method != http.MethodGet && a.status/100 == 2 && isHTML(a.body): // a login page, so the outcome is unknown
+		return nil, &Error{BMC: c.name, Method: method, URI: uri, Kind: ErrHalfAnswer, Detail: "no JSON object"}
+	case a.status/100 == 2 || a.status == http.StatusNotModified:
 		return a, nil
 	}
-	return nil, c.refusal(method, uri, a)
+	e := c.refusal(method, uri, a)
+	if a.status == http.StatusUnauthorized && c.acceptance().Here && c.isBroken() {
+		e.Kind = ErrRefusedForNow
+	}
+	return nil, e
 }
 
 func (c *sender) request(ctx context.Context, method, uri string, body any) (*http.Request, error) {

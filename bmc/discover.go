@@ -72,6 +72,7 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 // which is the order that servers are named by (B20).
 func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMCFacts) ([]system, error) {
 	if svc.systems == "" {
+		facts.Starting = true
 		facts.Problems = append(facts.Problems, "the BMC has no collection of systems")
 		return nil, nil
 	}
@@ -100,6 +101,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		if why := sys.noServer(); why != "" {
 			others++
+			facts.Starting = facts.Starting || why == noReset
 			if len(facts.Others) < maxOthers {
 				facts.Others = append(facts.Others, printable(m.uri, maxText)+" is no server: "+why)
 			}
@@ -124,6 +126,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	case others > 0:
 		facts.Problems = append(facts.Problems, "none of the systems that the BMC shows is a server: "+strings.Join(facts.Others, "; "))
 	}
+	facts.Starting = facts.Starting || len(machines) == 0 || len(facts.Systems) > 0
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
 	for _, sys := range machines {
 		uuid, problem := usableUUID(sys.UUID)
@@ -132,6 +135,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		seen := model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)}
 		if uuid == "" {
+			facts.Starting = true
 			seen.Board = sys.shown().Board
 		}
 		facts.Systems = append(facts.Systems, seen)
@@ -366,7 +370,7 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 		plain, again := c.page(ctx, uri)
 		if again == nil && (!svc.expands.Load() || errors.Is(err, errTooSlow)) {
 			// It does not keep what its root promises.
-			c.service.CompareAndSwap(svc, svc.withoutExpand())
+			c.service.CompareAndSwap(svc, svc.withoutExpand(c.opts.Clock().Add(lacking)))
 		}
 		return plain, again
 	}
@@ -404,9 +408,9 @@ func refusesQuery(err error) bool {
 	return false
 }
 
-func (s *service) withoutExpand() *service {
+func (s *service) withoutExpand(until time.Time) *service {
 	plain := *s
-	plain.expand = ""
+	plain.expand, plain.until = "", until
 	return &plain
 }
 

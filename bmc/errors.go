@@ -25,6 +25,8 @@ var (
 	// ErrCircuitOpen: these credentials were refused a short while ago and are not
 	// tried again until they change, so that the account is not locked.
 	ErrCircuitOpen = errors.New("not tried: these credentials were refused; correct the BMCSecret")
+	// ErrRefusedForNow: the BMC refuses the credentials that it accepted before, or did a short while ago.
+	ErrRefusedForNow = errors.New("the BMC refuses the credentials that it accepted before: it is starting, or its account is locked")
 	// ErrUnreachable: no answer, or none that is HTTP.
 	ErrUnreachable = errors.New("the BMC does not answer")
 	// ErrBusy: the BMC asks to come back later; see RetryAfter.
@@ -196,7 +198,7 @@ func (c *sender) refusal(method, uri string, a *answer) *Error {
 	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable") {
 		e.Kind = ErrBusy
 	}
-	if e.says("SessionLimitExceeded") { // with 400, 403, 500 or 503
+	if e.says("SessionLimitExceeded", "RAC0218") { // with 400, 403, 500 or 503
 		e.Kind = ErrSessionsFull
 	}
 	return e
@@ -239,6 +241,11 @@ func (c *sender) halfAnswer(uri, detail string) error {
 func isObject(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
 	return len(body) > 0 && body[0] == '{'
+}
+
+// isHTML reports whether an answer is a page for people, such as a login page.
+func isHTML(body []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
 }
 
 // isError reports whether an answer is an error (DSP0266 §8.6), whatever its status.

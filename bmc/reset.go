@@ -180,8 +180,12 @@ func (c *reader) resettable(ctx context.Context, uri string) (systemState, error
 	types := []string{}
 	if s.resetInfo != "" {
 		allowed, err := c.actionInfo(ctx, s.resetInfo)
-		if err != nil && final(err) {
+		switch {
+		case err != nil && final(err):
 			return s, err
+		case err != nil: // and asked for again, because a BMC that starts does not show it yet
+			s.resets = types
+			return s, nil
 		}
 		types = append(types, knownResets(allowed)...)
 	}

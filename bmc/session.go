@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"ingot/model"
 )
 
 // auth is how requests are signed. It does not change; a new login makes a new one.
@@ -16,7 +18,7 @@ type auth struct {
 	token   string      // of the session
 	session string      // its URI
 	basic   bool        // HTTP Basic instead
-	until   time.Time   // for as long as no session can be had; zero = there are none to have
+	until   time.Time   // of HTTP Basic: when to ask for a session again
 	proven  atomic.Bool // it was accepted
 }
 
@@ -33,9 +35,13 @@ func (a *auth) sign(req *http.Request, c *sender) {
 // expired reports whether it is time to ask for a session again.
 func (a *auth) expired(now time.Time) bool { return !a.until.IsZero() && now.After(a.until) }
 
-// sessionFails is how long a BMC that fails to open a session is asked for none, if it takes
-// the password instead.
-const sessionFails = 10 * time.Minute
+// A BMC that opens no session is asked for one after sessionFails, because a BMC that starts opens none either. After
+// noToken it is asked again if its sessions have no token: that ends with an update of its firmware, and each such session
+// may stay open.
+const (
+	sessionFails = 10 * time.Minute
+	noToken      = time.Hour
+)
 
 // sessionFull is how long no further session is asked for when the BMC has no
 // more and does not say when it will.
@@ -43,6 +49,9 @@ const sessionFull = time.Minute
 
 // defaultSessions is where sessions are made (DSP0266 §13.3.4.3).
 const defaultSessions = "/redfish/v1/SessionService/Sessions"
+
+// defaultSystems is where systems are listed (DSP0266 §6.3).
+const defaultSystems = "/redfish/v1/Systems"
 
 // authorized returns the credentials to use, after logging in if need be. A session goes on
 // whatever becomes of the password.
@@ -64,17 +73,17 @@ func (c *connection) authorizedAfter(ctx context.Context, stale *auth) (*auth, e
 	if c.isBroken() {
 		return nil, c.circuitOpen()
 	}
-	if a := c.auth.Load(); a != nil && a != stale && !a.expired(c.opts.Clock()) {
+	a := c.auth.Load()
+	switch expired := a != nil && a.expired(c.opts.Clock()); {
+	case a != nil && a != stale && !expired:
 		return a, nil
-	}
-	if stale != nil && stale.basic {
+	case stale != nil && stale.basic && !expired:
 		return stale, nil
-	}
-	if stale != nil {
+	case stale != nil || expired:
 		c.auth.Store(nil)
-		c.service.Store(nil) // the BMC may have come back with another firmware
+		c.service.Store(nil) // the BMC may have come back with another firmware, or was starting
 	}
-	a, err := c.logIn(ctx)
+	a, err = c.logIn(ctx)
 	if errors.Is(err, ErrBusy) && c.makeRoom(ctx, stale) {
 		a, err = c.logIn(ctx)
 	}
@@ -96,7 +105,7 @@ func (c *connection) makeRoom(ctx context.Context, stale *auth) bool {
 		c.quiet.CompareAndSwap(0, asked)
 		return false
 	}
-	c.full = time.Time{}
+	c.full.until = time.Time{}
 	return true
 }
 
@@ -134,15 +143,15 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	}
 	if svc.sessions == "" {
 		c.log.Info("the BMC has no sessions; every request carries the password")
-		return &auth{basic: true}, nil
+		return c.basicFor(sessionFails), nil
 	}
-	if rest := c.full.Sub(c.opts.Clock()); rest > 0 {
-		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: ErrBusy, RetryAfter: rest, Detail: "not tried: no session is free"}
+	if rest := c.full.until.Sub(c.opts.Clock()); rest > 0 {
+		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: c.full.kind, RetryAfter: rest, Detail: "no login is tried yet"}
 	}
 	if a, err := c.resume(ctx, svc); a != nil || err != nil {
 		return a, err
 	}
-	if !c.target.Default {
+	if !c.target.Default && !c.acceptance().Here {
 		end, err := c.breaker.turn(ctx, c.creds)
 		if err != nil {
 			return nil, err
@@ -158,53 +167,73 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	}
 	switch {
 	case err == nil:
+		if !c.resumed {
+			c.resumed = true
+			c.deleteKept(ctx, c.kept(), nil)
+		}
 		c.keep(ctx, a)
 		return a, nil
 	case refusedLogin(err):
-		c.refused()
+		return nil, c.refused(err)
+	case errors.Is(err, ErrBusy) && !errors.Is(err, ErrSessionsFull):
+		c.wait(err)
 		return nil, err
-	case errors.Is(err, ErrBusy):
-		after, ok := RetryAfter(err)
-		if !ok {
-			after = sessionFull
-		}
-		c.full = c.opts.Clock().Add(after)
-		return nil, err
-	case statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented:
-		c.log.Info("the BMC opens no session; every request carries the password", "err", err)
-		return &auth{basic: true}, nil
-	case statusOf(err) == http.StatusInternalServerError:
+	case (statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented) && !errors.Is(err, ErrBusy):
+		c.log.Info("the BMC opens no session; every request carries the password for a while", "err", err)
+		return c.basicFor(sessionFails), nil
+	case errors.Is(err, ErrSessionsFull), statusOf(err) == http.StatusInternalServerError:
 		if a := c.byPassword(ctx, svc); a != nil {
 			c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", err)
 			return a, nil
+		}
+		if errors.Is(err, ErrBusy) {
+			c.wait(err)
 		}
 	}
 	return nil, err
 }
 
-// byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal says
-// nothing of the password, for the BMC may not take any this way; it is not tried again for
-// a while, for if the password is wrong that locks the account.
+// wait keeps further logins from a BMC that is busy, or has no free session, for as long as it asks.
+func (c *connection) wait(err error) {
+	after, ok := RetryAfter(err)
+	if !ok {
+		after = sessionFull
+	}
+	c.full.until, c.full.kind = c.opts.Clock().Add(after), asError(err).Kind
+}
+
+func (c *connection) basicFor(d time.Duration) *auth {
+	return &auth{basic: true, until: c.opts.Clock().Add(d)}
+}
+
+// byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal does not mean that the password is wrong,
+// because the BMC may not support HTTP Basic. It is not tried again for a while, because a wrong password locks the account.
 func (c *connection) byPassword(ctx context.Context, svc *service) *auth {
 	now := c.opts.Clock()
 	if now.Before(c.noBasic) {
 		return nil
 	}
-	a := &auth{basic: true, until: now.Add(sessionFails)}
-	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers))
-	if refusedLogin(err) {
+	asked := c.quiet.Swap(0) // a BMC without a free session asks to be left alone, although this needs none
+	a := c.basicFor(sessionFails)
+	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers, defaultSystems))
+	if err == nil {
+		return a
+	}
+	c.quiet.CompareAndSwap(0, asked)
+	switch {
+	case !refusedLogin(err):
+	case c.acceptance().Here:
+		c.noBasic = now.Add(model.RefusedPause)
+	default:
 		c.noBasic = a.until
 	}
-	if err != nil {
-		return nil
-	}
-	return a
+	return nil
 }
 
 // openSession asks for a session, and once more to be sure that it is refused.
 func (c *connection) openSession(ctx context.Context, svc *service) (*auth, error) {
-	// Who only tries credentials says at once all that some want to hear.
-	trial := c.trial.Load()
+	// Where each attempt counts, one request has everything that any BMC requires.
+	trial := c.trial.Load() || c.acceptance().Refusals > 0
 	a, err := c.postSession(ctx, svc, trial)
 	if refusedLogin(err) && !trial {
 		// Confirm: some answer 401 now and then (B14), and some want the password
@@ -217,7 +246,7 @@ func (c *connection) openSession(ctx context.Context, svc *service) (*auth, erro
 // refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
-	if e == nil {
+	if e == nil || errors.Is(err, ErrSessionsFull) {
 		return false
 	}
 	switch e.Status {
@@ -233,15 +262,29 @@ func (c *connection) isBroken() bool {
 	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
 }
 
-func (c *connection) circuitOpen() error {
-	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+// acceptance returns what the BMC answered before to the credentials, if it accepted them last.
+func (c *connection) acceptance() model.Acceptance {
+	return c.breaker.acceptance(c.creds, c.target.Name)
 }
 
-// refused opens the circuit breaker: the credentials are wrong for certain.
-func (c *connection) refused() {
+func (c *connection) circuitOpen() error {
+	e := &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+	if c.acceptance().Here {
+		e.Kind = ErrRefusedForNow
+	}
+	return e
+}
+
+// refused opens the circuit breaker for credentials that the BMC refused for certain, and returns the error of that, if any.
+func (c *connection) refused(err error) error {
 	c.auth.Store(nil)
-	c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
-	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "retry", breakFor)
+	c.service.Store(nil) // of a BMC that starts it may lack the sessions
+	until := c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
+	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "until", until)
+	if e := asError(err); e != nil && c.acceptance().Here {
+		e.Kind = ErrRefusedForNow
+	}
+	return err
 }
 
 // postSession opens a session. An answer without a token means that requests are
@@ -270,7 +313,7 @@ func (c *connection) postSession(ctx context.Context, svc *service, signed bool)
 			}
 		}
 		c.log.Info("the BMC opens sessions without a token; every request carries the password")
-		return &auth{basic: true}, nil
+		return c.basicFor(noToken), nil
 	}
 	c.counted.sessions.Add(1)
 	c.metrics.sessions.Inc()

@@ -21,6 +21,8 @@ type BMCTarget struct {
 	Fingerprint string
 	// TLSMinimum is the lowest version of TLS, "1.0" to "1.3"; "" = 1.2.
 	TLSMinimum string
+	// Accepted is what the record has about these credentials.
+	Accepted Acceptance
 	// Trial is set while the credentials are only being tried: a refusal is taken at
 	// its word, for each further attempt brings the account nearer to being locked.
 	Trial bool
@@ -29,6 +31,33 @@ type BMCTarget struct {
 	// Default is set for credentials of the MAC prefix database, which many BMCs share
 	// that have nothing else in common: a refusal says nothing of the other BMCs.
 	Default bool
+}
+
+// Acceptance is what BMCs answered to credentials, as far as the records have it.
+type Acceptance struct {
+	Here      bool      // they are those that this BMC accepted last
+	Elsewhere bool      // another BMC accepted them last
+	Refusals  int       // how often in a row this BMC refused them, although it had accepted them before
+	RefusedAt time.Time // the newest of Refusals
+}
+
+// A BMC that starts, or whose account is locked, refuses the credentials that it accepted before. It is asked again RefusedTries
+// times at intervals of RefusedPause, which most BMCs allow without locking an account, then at intervals of RefusedPauseMax.
+const (
+	RefusedTries    = 10
+	RefusedPause    = 100 * time.Second
+	RefusedPauseMax = 15 * time.Minute
+)
+
+// AskAt is when a BMC that refused credentials is asked again; zero = at once.
+func (a Acceptance) AskAt() time.Time {
+	switch {
+	case a.Refusals == 0:
+		return time.Time{}
+	case a.Refusals <= RefusedTries:
+		return a.RefusedAt.Add(RefusedPause)
+	}
+	return a.RefusedAt.Add(RefusedPauseMax)
 }
 
 // SystemTarget is one ComputerSystem behind a BMC, and the machine that has to be there
@@ -87,6 +116,8 @@ type BMCFacts struct {
 	Others []string `json:"others,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
+	// Starting is set if it lacks a system, a UUID or a reset action, as BMCs do until they or their hosts have started.
+	Starting bool `json:"starting,omitempty"`
 }
 
 // SystemFact is one machine behind a BMC: a ComputerSystem that can be reset.

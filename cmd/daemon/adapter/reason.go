@@ -28,6 +28,7 @@ var bmcReasons = []struct {
 	{bmc.ErrNoIdentity, model.ReasonIdentityUnknown},
 	{bmc.ErrUnauthorized, model.ReasonAuthenticationFailed},
 	{bmc.ErrCircuitOpen, model.ReasonAuthenticationFailed},
+	{bmc.ErrRefusedForNow, model.ReasonAuthenticationFailed},
 	{bmc.ErrCertificateChanged, model.ReasonCertificateChanged},
 	{bmc.ErrSessionsFull, model.ReasonSessionsFull},
 	{bmc.ErrBusy, model.ReasonConnectionFailed},
