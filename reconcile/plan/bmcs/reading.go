@@ -21,6 +21,8 @@ type Reading struct {
 	all    map[model.BMCName]*model.BMCFacts
 	policy *policy.Options
 	uuid   string // in its manifest; "" = none
+
+	credentials string // the fingerprint of those in Target
 }
 
 // reading is the next reading of a BMC. The pinned certificate is dropped when Git requests a retry. It is
@@ -36,7 +38,7 @@ func (s *Set) reading(b *BMC) *Reading {
 	rec.Address = b.Target.Address
 	m := &Reading{
 		Target: b.Target, Then: &rec, Credential: b.trial,
-		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID,
+		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID, credentials: b.credentials,
 	}
 	m.Target.Fingerprint, m.Target.Retry = rec.Fingerprint, b.retryAsked()
 	if b.trial != "" {
@@ -61,8 +63,10 @@ func (s *Set) due(b *BMC) time.Time {
 	rec, p := b.Record, s.in.Policy
 	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
 	confirm = confirm.Add(p.SettleMax)
-	pause := policy.PauseEnd(rec.NotBefore, p.BackoffMax, s.in.Now)
+	pause := policy.PauseEnd(rec.NotBefore, max(p.BackoffMax, model.RefusedPauseMax), s.in.Now)
 	switch {
+	case rec.Refusals > 0 && rec.Reason != "" && !b.Target.Accepted.Here: // Git has other credentials now
+		return s.in.Now
 	case rec.Reason != "" && s.remedied(b):
 		return s.in.Now
 	case rec.Reason != "" && confirm.Before(pause):
@@ -71,15 +75,28 @@ func (s *Set) due(b *BMC) time.Time {
 		return confirm
 	case b.reread == RereadNow || rec.Reason != "" || b.Facts == nil || rec.Address != b.Target.Address || b.unpinned():
 		return s.in.Now
-	case b.reread == RereadOften || b.IsAnother():
+	case b.reread == RereadOften || b.IsAnother() || s.in.Now.Before(b.startsUntil(p)):
 		return b.ReadAt.Add(p.PollInterval)
 	}
 	return b.ReadAt.Add(p.RefreshInterval - time.Duration(policy.Jitter(b.Name)/5*float64(p.RefreshInterval)))
 }
 
+// startsUntil is until when a BMC that lacks something is read as often as one that is starting; zero if it lacks nothing.
+func (b *BMC) startsUntil(p *policy.Options) time.Time {
+	if b.Facts == nil || !b.Facts.Starting {
+		return time.Time{}
+	}
+	return b.Record.Since.Add(p.RefreshInterval)
+}
+
 // unpinned reports whether no certificate is pinned though the BMC that Git names answered.
 func (b *BMC) unpinned() bool {
 	return b.Record.Fingerprint == "" && b.Facts.Fingerprint != "" && !b.IsAnother()
+}
+
+// askAt is when a BMC is asked again that refused the credentials that it accepted before; zero = it did not.
+func askAt(rec *model.BMCRecord) time.Time {
+	return model.Acceptance{Refusals: rec.Refusals, RefusedAt: rec.RefusedAt}.AskAt()
 }
 
 // remedied reports whether the device has moved since the BMC failed, or Git replaced the refused credentials.
@@ -88,6 +105,9 @@ func (s *Set) remedied(b *BMC) bool {
 		return false
 	}
 	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
+	if b.Record.NotBefore.Equal(askAt(b.Record)) {
+		failed = b.Record.RefusedAt
+	}
 	rec := b.Endpoint.Record
 	moved := b.Record.Address != b.Target.Address && rec.Since.After(failed)
 	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(failed)
@@ -116,7 +136,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	if m.old == nil || m.old.Reason != "" || m.old.Since.IsZero() {
 		rec.Since = now
 	}
-	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
+	rec.BMCScratch = model.BMCScratch{Since: rec.Since, Accepted: cmp.Or(m.credentials, rec.Accepted)}
 	if !isAnother(m.uuid, a.BMC) {
 		rec.Fingerprint = cmp.Or(rec.Fingerprint, a.BMC.Fingerprint)
 	}
@@ -133,9 +153,19 @@ func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	rec := *cmp.Or(m.old, &model.BMCRecord{Name: m.Then.Name})
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
 	rec.Failures++
-	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
 	if reason := cmp.Or(f.Reason, model.ReasonConnectionFailed); rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now
+	}
+	was := m.Target.Accepted
+	switch wasAsked := m.Target.Retry || !now.Before(was.AskAt()) || was.RefusedAt.After(now); {
+	case !was.Here:
+		rec.Refusals, rec.RefusedAt = 0, time.Time{}
+	case rec.Reason == model.ReasonAuthenticationFailed && wasAsked:
+		rec.Refusals, rec.RefusedAt = rec.Refusals+1, now
+	}
+	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
+	if ask := askAt(&rec); rec.Reason == model.ReasonAuthenticationFailed && !ask.IsZero() {
+		rec.NotBefore = ask
 	}
 	s.BMCs = append(s.BMCs, &rec)
 	if m.device != nil && rec.Reason == model.ReasonAuthenticationFailed {

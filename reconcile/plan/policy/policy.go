@@ -94,7 +94,7 @@ func Default() Options {
 		ScriptPatience: 3 * time.Minute, StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
 		RememberFor: 24 * time.Hour,
 		MaxRefused:  3, RefusedWithin: 30 * time.Minute,
-		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
+		BackoffMin: time.Second, BackoffMax: 100 * time.Second, // so that a BMC that has started is read within two minutes
 	}
 }
 

@@ -85,7 +85,8 @@ func (s *Server) blocked() proposal.Why {
 	if as != bmcs.ShownItself || s.Reading.Mistaken() {
 		b.Needs(bmcs.RereadOften)
 	}
-	if s.Reading.Mistaken() && s.Reading.Since.After(b.ReadAt) {
+	refused := s.Reading.Failures > 0 && s.Reading.Reason == model.ReasonAuthenticationFailed && b.Target.Accepted.Here
+	if (refused || s.Reading.Mistaken()) && s.Reading.Since.After(b.ReadAt) {
 		b.Needs(bmcs.RereadNow)
 	}
 	reason, message := "", ""
