@@ -116,7 +116,7 @@ func (b *breaker) learn(d digest, name model.BMCName, was model.Acceptance) {
 		return
 	}
 	b.acceptedBy[name] = accepted{d, was}
-	if until := was.AskAt(); !until.After(b.now().Add(breakFor)) { // else the clock was ahead
+	if until := was.Refused.AskAt(); !until.After(b.now().Add(breakFor)) { // else the clock was ahead
 		b.refused[refusedKey{d, name}] = until
 	}
 }
@@ -150,8 +150,8 @@ func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) time.Time
 	until := now.Add(breakFor)
 	delete(b.again, refusedKey{d, name})
 	if a := b.acceptedBy[name]; a.creds == d {
-		a.Refusals, a.RefusedAt = a.Refusals+1, now
-		b.acceptedBy[name], until = a, a.AskAt()
+		a.Refused = model.Refusals{Count: a.Refused.Count + 1, At: now}
+		b.acceptedBy[name], until = a, a.Refused.AskAt()
 	} else if _, ever := b.accepted[d]; !ever && !isDefault {
 		if b.refusedBy[d] == nil {
 			b.refusedBy[d] = make(map[model.BMCName]bool)

@@ -190,8 +190,8 @@ func (c *connection) do(ctx context.Context, method, uri string, body any, heade
 		return a, nil
 	}
 	e := c.refusal(method, uri, a)
-	if a.status == http.StatusUnauthorized && c.acceptance().Here && c.isBroken() {
-		e.Kind = ErrRefusedForNow
+	if a.status == http.StatusUnauthorized && c.isBroken() {
+		e.Kind = c.refusalKind(e.Kind)
 	}
 	return nil, e
 }

@@ -50,9 +50,6 @@ const sessionFull = time.Minute
 // defaultSessions is where sessions are made (DSP0266 §13.3.4.3).
 const defaultSessions = "/redfish/v1/SessionService/Sessions"
 
-// defaultSystems is where systems are listed (DSP0266 §6.3).
-const defaultSystems = "/redfish/v1/Systems"
-
 // authorized returns the credentials to use, after logging in if need be. A session goes on
 // whatever becomes of the password.
 func (c *connection) authorized(ctx context.Context) (*auth, error) {
@@ -86,6 +83,9 @@ func (c *connection) authorizedAfter(ctx context.Context, stale *auth) (*auth, e
 	a, err = c.logIn(ctx)
 	if errors.Is(err, ErrBusy) && c.makeRoom(ctx, stale) {
 		a, err = c.logIn(ctx)
+	}
+	if errors.Is(err, ErrSessionsFull) && statusOf(err) != 0 {
+		a, err = c.byPassword(ctx, c.service.Load(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -174,50 +174,41 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 		c.keep(ctx, a)
 		return a, nil
 	case refusedLogin(err):
-		return nil, c.refused(err)
-	case errors.Is(err, ErrBusy) && !errors.Is(err, ErrSessionsFull):
-		c.wait(err)
-		return nil, err
-	case (statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented) && !errors.Is(err, ErrBusy):
+		c.refused()
+		asError(err).Kind = c.refusalKind(asError(err).Kind)
+	case errors.Is(err, ErrBusy):
+		after, ok := RetryAfter(err)
+		if !ok {
+			after = sessionFull
+		}
+		c.full.until, c.full.kind = c.opts.Clock().Add(after), asError(err).Kind
+	case statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented:
 		c.log.Info("the BMC opens no session; every request carries the password for a while", "err", err)
 		return c.basicFor(sessionFails), nil
-	case errors.Is(err, ErrSessionsFull), statusOf(err) == http.StatusInternalServerError:
-		if a := c.byPassword(ctx, svc); a != nil {
-			c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", err)
-			return a, nil
-		}
-		if errors.Is(err, ErrBusy) {
-			c.wait(err)
-		}
+	case statusOf(err) == http.StatusInternalServerError:
+		return c.byPassword(ctx, svc, err)
 	}
 	return nil, err
-}
-
-// wait keeps further logins from a BMC that is busy, or has no free session, for as long as it asks.
-func (c *connection) wait(err error) {
-	after, ok := RetryAfter(err)
-	if !ok {
-		after = sessionFull
-	}
-	c.full.until, c.full.kind = c.opts.Clock().Add(after), asError(err).Kind
 }
 
 func (c *connection) basicFor(d time.Duration) *auth {
 	return &auth{basic: true, until: c.opts.Clock().Add(d)}
 }
 
-// byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal does not mean that the password is wrong,
-// because the BMC may not support HTTP Basic. It is not tried again for a while, because a wrong password locks the account.
-func (c *connection) byPassword(ctx context.Context, svc *service) *auth {
+// byPassword returns HTTP Basic for a while if the BMC takes that, else the error of the login. A refusal does not mean that the
+// password is wrong, because the BMC may not support HTTP Basic. It is not tried again for a while, because a wrong password
+// locks the account.
+func (c *connection) byPassword(ctx context.Context, svc *service, failed error) (*auth, error) {
 	now := c.opts.Clock()
 	if now.Before(c.noBasic) {
-		return nil
+		return nil, failed
 	}
 	asked := c.quiet.Swap(0) // a BMC without a free session asks to be left alone, although this needs none
 	a := c.basicFor(sessionFails)
-	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers, defaultSystems))
+	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers, "/redfish/v1/Systems"))
 	if err == nil {
-		return a
+		c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", failed)
+		return a, nil
 	}
 	c.quiet.CompareAndSwap(0, asked)
 	switch {
@@ -227,13 +218,13 @@ func (c *connection) byPassword(ctx context.Context, svc *service) *auth {
 	default:
 		c.noBasic = a.until
 	}
-	return nil
+	return nil, failed
 }
 
 // openSession asks for a session, and once more to be sure that it is refused.
 func (c *connection) openSession(ctx context.Context, svc *service) (*auth, error) {
 	// Where each attempt counts, one request has everything that any BMC requires.
-	trial := c.trial.Load() || c.acceptance().Refusals > 0
+	trial := c.trial.Load() || c.acceptance().Refused.Count > 0
 	a, err := c.postSession(ctx, svc, trial)
 	if refusedLogin(err) && !trial {
 		// Confirm: some answer 401 now and then (B14), and some want the password
@@ -267,24 +258,24 @@ func (c *connection) acceptance() model.Acceptance {
 	return c.breaker.acceptance(c.creds, c.target.Name)
 }
 
-func (c *connection) circuitOpen() error {
-	e := &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+// refusalKind is ErrRefusedForNow for credentials that the BMC accepted before, otherwise kind.
+func (c *connection) refusalKind(kind error) error {
 	if c.acceptance().Here {
-		e.Kind = ErrRefusedForNow
+		return ErrRefusedForNow
 	}
-	return e
+	return kind
 }
 
-// refused opens the circuit breaker for credentials that the BMC refused for certain, and returns the error of that, if any.
-func (c *connection) refused(err error) error {
+func (c *connection) circuitOpen() error {
+	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: c.refusalKind(ErrCircuitOpen)}
+}
+
+// refused opens the circuit breaker: the BMC refused the credentials for certain.
+func (c *connection) refused() {
 	c.auth.Store(nil)
 	c.service.Store(nil) // of a BMC that starts it may lack the sessions
 	until := c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
 	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "until", until)
-	if e := asError(err); e != nil && c.acceptance().Here {
-		e.Kind = ErrRefusedForNow
-	}
-	return err
 }
 
 // postSession opens a session. An answer without a token means that requests are

@@ -51,7 +51,7 @@ func TestRefusalOfAcceptedCredentials(t *testing.T) {
 			p := newPool(t, Options{Clock: now.Now})
 			f.password = "changed"
 			s := f.system1()
-			s.BMC.Accepted = model.Acceptance{Here: true, Refusals: tc.refusals, RefusedAt: now.Now().Add(-tc.ago)}
+			s.BMC.Accepted = model.Acceptance{Here: true, Refused: model.Refusals{Count: tc.refusals, At: now.Now().Add(-tc.ago)}}
 			got := loginTimes(t, p, now, f, s, tc.want[len(tc.want)-1]+5*time.Second)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("logins (-want +got):\n%s", diff)
@@ -203,7 +203,7 @@ func TestSessionThatEnds(t *testing.T) {
 	}
 }
 
-// What a BMC shows while it starts is not remembered for longer than two minutes if it is in the way, and than ten if not.
+// A BMC is usable two minutes after its start at the latest, and used with sessions and queries after ten more.
 func TestStartOfABMC(t *testing.T) {
 	at := func(method, path string, answer func(http.ResponseWriter, *http.Request)) func(*fake) {
 		return func(f *fake) {

@@ -79,8 +79,8 @@ func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *aut
 	if c.isDenied(req.URL.Path) {
 		return refused, nil
 	}
-	if a.basic && (c.trial.Load() || c.acceptance().Refusals > 0) {
-		_ = c.refused(nil) // the answer has the error
+	if a.basic && (c.trial.Load() || c.acceptance().Refused.Count > 0) {
+		c.refused()
 		return refused, nil
 	}
 	a, err := c.authorizedAfter(req.Context(), a)
@@ -100,7 +100,7 @@ func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *aut
 		return resp, err
 	}
 	if a.basic { // there is no login that could tell
-		_ = c.refused(nil) // the answer has the error
+		c.refused()
 		return resp, nil
 	}
 	c.deny(req.URL.Path)

@@ -62,13 +62,7 @@ func (k DigestKey) Credentials(user string, password Sensitive) string {
 	if k.key.IsZero() {
 		return ""
 	}
-	text := make([]byte, 0, 256)
-	text = append(text, k.key.Reveal()...)
-	text = append(text, "bmc credentials\x00"...)
-	text = append(text, user...)
-	text = append(text, 0)
-	text = append(text, password.Reveal()...)
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(k.key.Reveal() + "bmc credentials\x00" + user + "\x00" + password.Reveal()))
 	return hex.EncodeToString(sum[:16])
 }
 

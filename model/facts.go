@@ -35,10 +35,15 @@ type BMCTarget struct {
 
 // Acceptance is what BMCs answered to credentials, as far as the records have it.
 type Acceptance struct {
-	Here      bool      // they are those that this BMC accepted last
-	Elsewhere bool      // another BMC accepted them last
-	Refusals  int       // how often in a row this BMC refused them, although it had accepted them before
-	RefusedAt time.Time // the newest of Refusals
+	Here      bool // they are those that this BMC accepted last
+	Elsewhere bool // another BMC accepted them last
+	Refused   Refusals
+}
+
+// Refusals are those in a row of the credentials that the BMC accepted before.
+type Refusals struct {
+	Count int       `json:"count"`
+	At    time.Time `json:"at"` // of the last of them
 }
 
 // A BMC that starts, or whose account is locked, refuses the credentials that it accepted before. It is asked again RefusedTries
@@ -49,15 +54,15 @@ const (
 	RefusedPauseMax = 15 * time.Minute
 )
 
-// AskAt is when a BMC that refused credentials is asked again; zero = at once.
-func (a Acceptance) AskAt() time.Time {
+// AskAt is when the BMC is asked again; zero = at once.
+func (r Refusals) AskAt() time.Time {
 	switch {
-	case a.Refusals == 0:
+	case r.Count == 0:
 		return time.Time{}
-	case a.Refusals <= RefusedTries:
-		return a.RefusedAt.Add(RefusedPause)
+	case r.Count <= RefusedTries:
+		return r.At.Add(RefusedPause)
 	}
-	return a.RefusedAt.Add(RefusedPauseMax)
+	return r.At.Add(RefusedPauseMax)
 }
 
 // SystemTarget is one ComputerSystem behind a BMC, and the machine that has to be there

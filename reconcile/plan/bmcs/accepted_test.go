@@ -45,14 +45,14 @@ func TestAcceptedCredentials(t *testing.T) {
 		want   model.Acceptance
 	}{
 		"by no BMC":                     {"", "", model.Acceptance{}},
-		"by this one":                   {same, "", model.Acceptance{Here: true, Refusals: 3, RefusedAt: plannedAt}},
+		"by this one":                   {same, "", model.Acceptance{Here: true, Refused: model.Refusals{Count: 3, At: plannedAt}}},
 		"by another":                    {"", same, model.Acceptance{Elsewhere: true}},
 		"by another, this one had some": {other, same, model.Acceptance{Elsewhere: true}},
 		"others by both":                {other, other, model.Acceptance{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := sharing(func(b1, b2 *model.BMCRecord) {
-				b1.Accepted, b1.Refusals, b1.RefusedAt, b2.Accepted = tc.b1, 3, plannedAt, tc.b2
+				b1.Accepted, b1.Refused, b2.Accepted = tc.b1, model.Refusals{Count: 3, At: plannedAt}, tc.b2
 			})
 			if diff := gocmp.Diff(tc.want, Load(in).Named("b1").Target.Accepted); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -96,7 +96,7 @@ func TestRefusedForNow(t *testing.T) {
 	if last := in.Now; read() != last {
 		t.Error("other credentials of Git have to wait")
 	}
-	if rec := in.Observed.BMCs["b1"]; rec.Refusals != 0 || rec.Accepted != same || Load(in).Named("b1").Why.Actor != proposal.RackOperator {
+	if rec := in.Observed.BMCs["b1"]; rec.Refused.Count != 0 || rec.Accepted != same || Load(in).Named("b1").Why.Actor != proposal.RackOperator {
 		t.Errorf("refused credentials of Git count as those that it accepted: %+v", rec)
 	}
 }
@@ -106,7 +106,7 @@ func TestReadingNotesAcceptedCredentials(t *testing.T) {
 	denied := proposal.Answer{Failed: &proposal.Failure{Reason: model.ReasonAuthenticationFailed, Text: "no"}}
 	down := proposal.Answer{Failed: &proposal.Failure{Reason: model.ReasonConnectionFailed, Text: "refused"}}
 	refusals := func(n int, ago time.Duration) model.Acceptance {
-		return model.Acceptance{Here: true, Refusals: n, RefusedAt: now.Add(-ago)}
+		return model.Acceptance{Here: true, Refused: model.Refusals{Count: n, At: now.Add(-ago)}}
 	}
 	type counted struct {
 		Accepted string
@@ -131,13 +131,13 @@ func TestReadingNotesAcceptedCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policy.Default()
 			old := bmcOf(func(rec *model.BMCRecord) {
-				rec.Accepted, rec.Refusals, rec.RefusedAt = "old", tc.was.Refusals, tc.was.RefusedAt
+				rec.Accepted, rec.Refused = "old", tc.was.Refused
 			})
 			m := &Reading{Target: model.BMCTarget{Accepted: tc.was, Retry: tc.retry}, Then: old, old: old, policy: &p, credentials: "new"}
 			rec := m.Settle(tc.answer, now).BMCs[0]
-			got := counted{Accepted: rec.Accepted, Refusals: rec.Refusals}
-			if rec.Refusals > 0 {
-				got.At, got.Next = rec.RefusedAt.Sub(now), rec.NotBefore.Sub(now).Round(time.Second)
+			got := counted{Accepted: rec.Accepted, Refusals: rec.Refused.Count}
+			if rec.Refused.Count > 0 {
+				got.At, got.Next = rec.Refused.At.Sub(now), rec.NotBefore.Sub(now).Round(time.Second)
 			}
 			if got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)

@@ -99,7 +99,7 @@ type Input struct {
 	// DigestKey makes the fingerprints of accepted credentials.
 	DigestKey model.DigestKey
 	Now       time.Time
-	Read     map[model.BMCName]time.Time // when this process last read each BMC
+	Read      map[model.BMCName]time.Time // when this process last read each BMC
 	// Unconfirmed is when a BMC first contradicted the records of its servers. A second reading must confirm it.
 	Unconfirmed map[model.BMCName]time.Time
 	Busy        map[model.BMCName]bool // BMCs that are being read

@@ -38,7 +38,7 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	switch rec := b.Record; {
 	case rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
 		return b.why(rec.Reason, b.refusals()+"; the next is tried", proposal.ActorNone)
-	case rec.Reason == model.ReasonAuthenticationFailed && b.Target.Accepted.Refusals > 0:
+	case rec.Reason == model.ReasonAuthenticationFailed && b.Target.Accepted.Refused.Count > 0:
 		return b.refusedForNow()
 	case rec.Reason == model.ReasonAuthenticationFailed:
 		return b.why(rec.Reason, fmt.Sprintf("%s; they are tried again every %s", rec.LastError, minutes(model.RefusedPauseMax)), proposal.RackOperator)
@@ -106,7 +106,7 @@ func (s *Set) recognise(b *BMC) {
 	switch {
 	case b.credentials == "" || t.Trial:
 	case b.credentials == rec.Accepted:
-		t.Accepted = model.Acceptance{Here: true, Refusals: rec.Refusals, RefusedAt: rec.RefusedAt}
+		t.Accepted = model.Acceptance{Here: true, Refused: rec.Refused}
 	default:
 		if s.accepted == nil {
 			s.accepted = make(map[string]bool, len(s.in.Observed.BMCs))
@@ -122,7 +122,7 @@ func (s *Set) recognise(b *BMC) {
 func (b *BMC) refusedForNow() proposal.Why {
 	rec := b.Record
 	often, seldom := seconds(model.RefusedPause), minutes(model.RefusedPauseMax)+"; annotation "+model.AnnotationOperation+": "+model.OperationRetry+"#… asks it at once"
-	if rec.Refusals <= model.RefusedTries {
+	if rec.Refused.Count <= model.RefusedTries {
 		return b.why(rec.Reason, fmt.Sprintf("it refuses the credentials that it accepted before: it is probably starting, or its account is locked. It is asked again every "+
 			"%s until %s, then every %s", often, text.Time(rec.Since.Add(model.RefusedTries*model.RefusedPause)), seldom), proposal.ActorNone)
 	}

@@ -63,9 +63,13 @@ func (s *Set) due(b *BMC) time.Time {
 	rec, p := b.Record, s.in.Policy
 	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
 	confirm = confirm.Add(p.SettleMax)
-	pause := policy.PauseEnd(rec.NotBefore, max(p.BackoffMax, model.RefusedPauseMax), s.in.Now)
+	longest := p.BackoffMax
+	if rec.NotBefore.Equal(rec.Refused.AskAt()) {
+		longest = model.RefusedPauseMax
+	}
+	pause := policy.PauseEnd(rec.NotBefore, longest, s.in.Now)
 	switch {
-	case rec.Refusals > 0 && rec.Reason != "" && !b.Target.Accepted.Here: // Git has other credentials now
+	case rec.Refused.Count > 0 && rec.Reason != "" && !b.Target.Accepted.Here: // Git has other credentials now
 		return s.in.Now
 	case rec.Reason != "" && s.remedied(b):
 		return s.in.Now
@@ -94,19 +98,14 @@ func (b *BMC) unpinned() bool {
 	return b.Record.Fingerprint == "" && b.Facts.Fingerprint != "" && !b.IsAnother()
 }
 
-// askAt is when a BMC is asked again that refused the credentials that it accepted before; zero = it did not.
-func askAt(rec *model.BMCRecord) time.Time {
-	return model.Acceptance{Refusals: rec.Refusals, RefusedAt: rec.RefusedAt}.AskAt()
-}
-
 // remedied reports whether the device has moved since the BMC failed, or Git replaced the refused credentials.
 func (s *Set) remedied(b *BMC) bool {
 	if b.Endpoint == nil {
 		return false
 	}
 	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
-	if b.Record.NotBefore.Equal(askAt(b.Record)) {
-		failed = b.Record.RefusedAt
+	if b.Record.NotBefore.Equal(b.Record.Refused.AskAt()) {
+		failed = b.Record.Refused.At
 	}
 	rec := b.Endpoint.Record
 	moved := b.Record.Address != b.Target.Address && rec.Since.After(failed)
@@ -156,16 +155,15 @@ func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	if reason := cmp.Or(f.Reason, model.ReasonConnectionFailed); rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now
 	}
-	was := m.Target.Accepted
-	switch wasAsked := m.Target.Retry || !now.Before(was.AskAt()) || was.RefusedAt.After(now); {
-	case !was.Here:
-		rec.Refusals, rec.RefusedAt = 0, time.Time{}
-	case rec.Reason == model.ReasonAuthenticationFailed && wasAsked:
-		rec.Refusals, rec.RefusedAt = rec.Refusals+1, now
-	}
 	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
-	if ask := askAt(&rec); rec.Reason == model.ReasonAuthenticationFailed && !ask.IsZero() {
-		rec.NotBefore = ask
+	refused := &rec.Refused
+	if !m.Target.Accepted.Here {
+		*refused = model.Refusals{}
+	} else if rec.Reason == model.ReasonAuthenticationFailed {
+		if m.Target.Retry || !now.Before(refused.AskAt()) || refused.At.After(now) { // else nothing was sent
+			*refused = model.Refusals{Count: refused.Count + 1, At: now}
+		}
+		rec.NotBefore = refused.AskAt()
 	}
 	s.BMCs = append(s.BMCs, &rec)
 	if m.device != nil && rec.Reason == model.ReasonAuthenticationFailed {
