@@ -21,7 +21,7 @@ import (
 // ErrOtherMachine, ErrNoIdentity: it is another machine than the one meant, as of Reset.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	var name string
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identity, func(ctx context.Context, c *client, _ SystemState) (err error) {
 		name, err = c.bootOnce(ctx, t, method)
 		return err
 	})

@@ -110,7 +110,11 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 			facts.Problems = append(facts.Problems, oddProblem(m.uri, odd))
 		}
 		machines = append(machines, sys)
+		isNew := !c.state(m.uri).known
 		c.learnSystem(m.uri, cmp.Or(m.etag, sys.ETag), &sys)
+		if isNew {
+			c.learn(m.uri, func(s *systemState) { s.first = &discovered{sys, odd} })
+		}
 		return true
 	})
 	if err != nil {
@@ -361,7 +365,7 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 	case query == "":
 	case err == nil:
 		svc.expands.Store(true)
-	case svc.expands.Load() && errors.Is(err, ErrNotFound): // it is the collection
+	case svc.expands.Load() && (errors.Is(err, ErrNotFound) || asError(err) != nil && asError(err).says("ResourceMissingAtURI")): // it is the collection
 	case ctx.Err() == nil && refusesQuery(err):
 		plain, again := c.page(ctx, uri)
 		if again == nil && (!svc.expands.Load() || errors.Is(err, errTooSlow)) {

@@ -23,7 +23,7 @@ import (
 // is false the machine may have been reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
 	var r model.ResetResult
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, s SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identity, func(ctx context.Context, c *client, s SystemState) (err error) {
 		r.Before = s.Power
 		switch {
 		case from != "" && s.Power != from:
@@ -63,7 +63,7 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 		}
 	}
 	// The effect comes in its own time, whatever the ETag says.
-	c.learn(uri, func(s *systemState) { s.moved = c.opts.Clock() })
+	c.learn(uri, func(s *systemState) { s.moved, s.seen = c.opts.Clock(), sighting{} })
 	if status := statusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
 		return c.afterRefusedReset(ctx, uri, s, kind, err)
 	}
@@ -124,6 +124,13 @@ var resetChains = map[model.ResetKind][]schemas.ResetType{
 
 // crayOff is in no schema; nodes of Cray EX have it in place of GracefulShutdown.
 const crayOff schemas.ResetType = "Off"
+
+// mayPress reports whether a change of power may press the power button.
+func (s *systemState) mayPress() bool {
+	return s.resets == nil || slices.ContainsFunc([]model.ResetKind{model.ResetOn, model.ResetGracefulOff}, func(kind model.ResetKind) bool {
+		return slices.Equal(resetTypes(kind, s.resets), []string{pushButton})
+	})
+}
 
 // resetTypes returns the types to try for kind: the one to use of those that are
 // allowed, or all when the machine does not say what is.

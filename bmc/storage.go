@@ -69,6 +69,9 @@ func (r *reading) storage(m member, s *storage) {
 			uris = append(uris, d.uri)
 		}
 	}
+	if s.Drives != nil && len(s.Drives) == 0 {
+		s.Volumes = nil // a controller without drives has none
+	}
 	for _, v := range r.volumes(s.Volumes) {
 		if volume := read[schemas.Volume](r, v.uri, v.raw); volume != nil {
 			out.Volumes = append(out.Volumes, volumeOf(volume))

@@ -54,22 +54,10 @@ func BenchmarkRequests(b *testing.B) {
 	}
 	files := make(map[string]string)
 	for _, s := range all {
-		s.manifests(files)
+		s.manifests(files, f.image)
 	}
-	f.commit(files, "add BMCs")
-	f.follow(all, func(s *subject) *int64 { return &s.onboarded }, func(s *sim.Server) bool { return s.PowerOns() > 0 && s.Power() == model.PowerOff })
-	claims := make(map[string]string)
-	for _, s := range all {
-		if s.onboarded > 0 {
-			claims["claims/"+s.name+".yaml"] = fmt.Sprintf(`apiVersion: %s
-kind: %s
-metadata: {name: %s, namespace: default}
-spec: {power: "On", image: %q, serverRef: {name: %s-system-0}}
-`, model.APIVersion, model.KindServerClaim, s.name, f.image, s.name)
-		}
-	}
-	f.commit(claims, "claim servers")
-	f.follow(all, func(s *subject) *int64 { return &s.booted }, isBooted)
+	f.commit(files, "add BMCs and claims")
+	f.follow(all)
 
 	t := &table{TB: b, title: "requests until a claim is Booted"}
 	for _, s := range all {
@@ -78,7 +66,7 @@ spec: {power: "On", image: %q, serverRef: {name: %s-system-0}}
 			continue
 		}
 		t.number(s.title, float64(s.booted), s.goal, none)
-		t.number("  of it until it was discovered and off", float64(s.onboarded), none, none)
+		t.number("  of it until its probe has reported and it is off", float64(s.onboarded), none, none)
 	}
 	t.print(os.Stderr)
 	b.ReportMetric(0, "ns/op")
@@ -89,15 +77,17 @@ func isBooted(s *sim.Server) bool {
 }
 
 // follow notes the requests of each subject at the moment when its machine is as it should be, until all are.
-func (f *fleet) follow(all []*subject, count func(*subject) *int64, is func(*sim.Server) bool) {
+func (f *fleet) follow(all []*subject) {
 	for deadline := time.Now().Add(requestsLimit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left := 0
 		for _, s := range all {
-			n := count(s)
-			if *n == 0 && is(s.machine) {
-				*n = s.requests()
+			if s.onboarded == 0 && wasProbed(s.machine) {
+				s.onboarded = s.requests()
 			}
-			if *n == 0 {
+			if s.booted == 0 && isBooted(s.machine) {
+				s.booted = s.requests()
+			}
+			if s.booted == 0 {
 				left++
 			}
 		}
@@ -107,7 +97,7 @@ func (f *fleet) follow(all []*subject, count func(*subject) *int64, is func(*sim
 	}
 }
 
-func (s *subject) manifests(files map[string]string) {
+func (s *subject) manifests(files map[string]string, image string) {
 	host, port, _ := net.SplitHostPort(s.target.Address)
 	files["bmcs/"+s.name+".yaml"] = fmt.Sprintf(`apiVersion: %s
 kind: BMC
@@ -117,6 +107,11 @@ spec:
   bmcSecretRef: {name: %s}
   protocol: {name: Redfish, scheme: https, port: %s}
 `, model.APIVersion, s.name, host, s.name, port)
+	files["claims/"+s.name+".yaml"] = fmt.Sprintf(`apiVersion: %s
+kind: ServerClaim
+metadata: {name: %s, namespace: default}
+spec: {power: "On", image: %q, serverRef: {name: %s-system-0}}
+`, model.APIVersion, s.name, image, s.name)
 	files["secrets/"+s.name+".yaml"] = fmt.Sprintf(`apiVersion: %s
 kind: BMCSecret
 metadata: {name: %s}
