@@ -79,6 +79,7 @@ func (c *reader) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 			break
 		}
 	}
+	r.notShown(powerOf(sys.PowerState))
 	if err := ctx.Err(); err != nil { // then parts may be missing
 		return nil, err
 	}
@@ -101,6 +102,19 @@ type reading struct {
 	*reader
 	ctx context.Context
 	inv model.Inventory
+}
+
+// notShown notes as problems that a machine which is not off shows no processor or no memory.
+func (r *reading) notShown(power model.Power) {
+	switch {
+	case power == model.PowerOff:
+		return
+	case len(r.inv.Processors) == 0:
+		r.problem("the BMC shows no processor")
+	}
+	if r.inv.MemoryBytes == 0 {
+		r.problem("the BMC shows no memory")
+	}
 }
 
 func (r *reading) problem(text string) {

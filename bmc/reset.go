@@ -32,12 +32,31 @@ func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.Reset
 			return nil
 		}
 		r.Did, err = c.reset(ctx, t.URI, kind, s.Power)
+		if err == nil {
+			c.learn(t.URI, func(s *systemState) { s.armed = false })
+		}
 		return err
 	})
+	if errors.Is(err, ErrUnsupported) && kind != model.ResetGracefulOff { // which is forced next
+		p.disarm(ctx, t)
+	}
 	if err != nil {
 		return r, fmt.Errorf("reset %s: %w", kind, err)
 	}
 	return r, nil
+}
+
+// disarm clears the override that was set for a reset which the machine does not support.
+func (p *Pool) disarm(ctx context.Context, t model.SystemTarget) {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil || !c.state(t.URI).armed {
+		return
+	}
+	if err := p.ClearBootOverride(ctx, t); err != nil {
+		c.log.Warn("boot override stays set", "system", t.URI, "err", err)
+		return
+	}
+	c.learn(t.URI, func(s *systemState) { s.armed = false })
 }
 
 // reset asks a machine whose power is known for a change, and returns what for.

@@ -33,9 +33,11 @@ type systemState struct {
 	boot        boot
 	settings    string // URI of the settings object, as the system names it
 	quirk       quirk
-	variant     variant // of the boot override, that worked last for a network boot
-	diskVariant variant // the same for a boot from disk
-	noIfMatch   bool    // the BMC takes its own ETag for a stranger's
+	variant     variant     // of the boot override, that worked last for a network boot
+	diskVariant variant     // the same for a boot from disk
+	refused     refusedBoot // all variants of an override
+	armed       bool        // an override was set, and no reset followed
+	noIfMatch   bool        // the BMC takes its own ETag for a stranger's
 }
 
 func (c *reader) state(uri string) systemState {
@@ -59,6 +61,15 @@ func (c *reader) learn(uri string, change func(*systemState)) {
 		c.systems[uri] = s
 	}
 	change(s)
+}
+
+// refusedBoot is the refusal of all variants of an override. They are not written again before a pause is over, which
+// grows each time.
+type refusedBoot struct {
+	method model.BootMethod
+	err    error
+	times  int
+	until  time.Time
 }
 
 // discovered is a system as its collection showed it, and what was left out of it.
@@ -151,6 +162,7 @@ func powerOf(state string) model.Power {
 // usableUUID returns the canonical UUID, or "" and what is wrong with one that
 // cannot tell one machine from another (B23).
 func usableUUID(uuid string) (canonical, problem string) {
+	uuid, _, _ = strings.Cut(strings.TrimSpace(uuid), "\x00")
 	uuid = strings.TrimSpace(uuid)
 	if uuid == "" {
 		return "", "has no UUID"
