@@ -30,6 +30,7 @@ type reader struct {
 	mu      sync.Mutex
 	systems map[string]*systemState  // by URI
 	turns   map[string]chan struct{} // by URI; held by the request that changes the system
+	plain   map[string]time.Time     // collections that are empty where they are expanded, until when they are not
 }
 
 // A connection sends requests with the session of one BMC, and logs in where that is needed.
@@ -91,14 +92,14 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 	}
 	p.breaker.learn(c.creds, t.Name, t.Accepted)
 	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
-	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{})}}
+	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{}), plain: make(map[string]time.Time)}}
 }
 
 func newSender(p *Pool, t model.BMCTarget) *sender {
 	c := &sender{
 		name:    string(t.Name),
 		target:  t,
-		base:    t.Scheme + "://" + t.Address,
+		base:    t.Scheme + "://" + strings.Replace(t.Address, "%", "%25", 1), // of a zone (RFC 6874)
 		opts:    p.opts,
 		log:     p.opts.Log.With("bmc", t.Name),
 		metrics: p.metrics,

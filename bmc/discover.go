@@ -112,7 +112,11 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 			facts.Problems = append(facts.Problems, oddProblem(m.uri, odd))
 		}
 		machines = append(machines, sys)
+		isNew := !c.state(m.uri).known
 		c.learnSystem(m.uri, cmp.Or(m.etag, sys.ETag), &sys)
+		if isNew {
+			c.learn(m.uri, func(s *systemState) { s.first = &discovered{sys, odd} })
+		}
 		return true
 	})
 	if err != nil {
@@ -339,10 +343,37 @@ func (c *reader) listed(ctx context.Context, uri string, levels int) (all []json
 			count = *list.Count
 		}
 	}
+	if named == 0 && count > 0 && len(asked) == 1 && c.expandsNothing(uri) {
+		return c.listed(ctx, uri, levels)
+	}
 	if named < min(count, maxMembers) {
 		return all, left, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
 	}
 	return all, left, nil
+}
+
+// plainFor is how long a collection that is empty where it is expanded is asked for without that.
+const plainFor = time.Hour
+
+// expandsNothing notes that a collection is empty where it is expanded, and reports whether that is new.
+func (c *reader) expandsNothing(uri string) bool {
+	svc, now := c.service.Load(), c.opts.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if svc == nil || svc.expand == "" || now.Before(c.plain[uri]) {
+		return false
+	}
+	if len(c.plain) >= maxSystems {
+		clear(c.plain)
+	}
+	c.plain[uri] = now.Add(plainFor)
+	return true
+}
+
+func (c *reader) isPlain(uri string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Clock().Before(c.plain[uri])
 }
 
 // tooMuch is the error for a collection, or what has a list of resources, that is larger than
@@ -357,7 +388,7 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 		return nil, err
 	}
 	query := svc.query(levels)
-	if strings.Contains(uri, "?") { // a further page knows what was asked for
+	if strings.Contains(uri, "?") || c.isPlain(uri) { // a further page knows what was asked for
 		query = ""
 	}
 	list, err := c.page(ctx, uri+query)
@@ -365,7 +396,7 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 	case query == "":
 	case err == nil:
 		svc.expands.Store(true)
-	case svc.expands.Load() && errors.Is(err, ErrNotFound): // it is the collection
+	case svc.expands.Load() && (errors.Is(err, ErrNotFound) || asError(err) != nil && asError(err).says("ResourceMissingAtURI")): // it is the collection
 	case ctx.Err() == nil && refusesQuery(err):
 		plain, again := c.page(ctx, uri)
 		if again == nil && (!svc.expands.Load() || errors.Is(err, errTooSlow)) {

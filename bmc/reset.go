@@ -23,7 +23,7 @@ import (
 // is false the machine may have been reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
 	var r model.ResetResult
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, s SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identity, func(ctx context.Context, c *client, s SystemState) (err error) {
 		r.Before = s.Power
 		switch {
 		case from != "" && s.Power != from:
@@ -32,12 +32,31 @@ func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.Reset
 			return nil
 		}
 		r.Did, err = c.reset(ctx, t.URI, kind, s.Power)
+		if err == nil {
+			c.learn(t.URI, func(s *systemState) { s.armed = false })
+		}
 		return err
 	})
+	if errors.Is(err, ErrUnsupported) && kind != model.ResetGracefulOff { // which is forced next
+		p.disarm(ctx, t)
+	}
 	if err != nil {
 		return r, fmt.Errorf("reset %s: %w", kind, err)
 	}
 	return r, nil
+}
+
+// disarm clears the override that was set for a reset which the machine does not support.
+func (p *Pool) disarm(ctx context.Context, t model.SystemTarget) {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil || !c.state(t.URI).armed {
+		return
+	}
+	if err := p.ClearBootOverride(ctx, t); err != nil {
+		c.log.Warn("boot override stays set", "system", t.URI, "err", err)
+		return
+	}
+	c.learn(t.URI, func(s *systemState) { s.armed = false })
 }
 
 // reset asks a machine whose power is known for a change, and returns what for.
@@ -63,7 +82,7 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 		}
 	}
 	// The effect comes in its own time, whatever the ETag says.
-	c.learn(uri, func(s *systemState) { s.moved = c.opts.Clock() })
+	c.learn(uri, func(s *systemState) { s.moved, s.seen = c.opts.Clock(), sighting{} })
 	if status := statusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
 		return c.afterRefusedReset(ctx, uri, s, kind, err)
 	}
@@ -124,6 +143,13 @@ var resetChains = map[model.ResetKind][]schemas.ResetType{
 
 // crayOff is in no schema; nodes of Cray EX have it in place of GracefulShutdown.
 const crayOff schemas.ResetType = "Off"
+
+// mayPress reports whether a change of power may press the power button.
+func (s *systemState) mayPress() bool {
+	return s.resets == nil || slices.ContainsFunc([]model.ResetKind{model.ResetOn, model.ResetGracefulOff}, func(kind model.ResetKind) bool {
+		return slices.Equal(resetTypes(kind, s.resets), []string{pushButton})
+	})
+}
 
 // resetTypes returns the types to try for kind: the one to use of those that are
 // allowed, or all when the machine does not say what is.

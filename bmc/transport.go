@@ -240,7 +240,8 @@ func readAll(resp *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	whole := &wholeBody{raw: bytes.TrimPrefix(raw, byteOrderMark)}
+	raw = bytes.TrimRight(bytes.TrimPrefix(raw, byteOrderMark), "\x00 \t\r\n")
+	whole := &wholeBody{raw: absolute(raw, resp.Request.URL)}
 	whole.Reset(whole.raw)
 	resp.Body = whole
 	return nil

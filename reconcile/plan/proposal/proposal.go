@@ -2,6 +2,7 @@
 package proposal
 
 import (
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -258,7 +259,9 @@ func partsDue(s *Server) bool {
 		return false // the server's life reads them when it needs them
 	}
 	read := s.Reading.InventoryAt
-	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
+	hasDrives := slices.ContainsFunc(inv.Storages, func(s model.Storage) bool { return len(s.Drives) > 0 })
+	mayLack := len(inv.Processors) == 0 || inv.MemoryBytes == 0 ||
+		!read.IsZero() && (!hasDrives || len(inv.MACs()) == 0) // what only shows while it is on
 	p := s.Record.Boot.Problem
 	blocked := p != nil && p.Reason == model.ReasonSecureBootBlocksProbe // until it is switched off
 	switch {
