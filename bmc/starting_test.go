@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -222,10 +223,7 @@ func TestStartOfABMC(t *testing.T) {
 	resource := func(uri string, change func(object)) func(*fake) {
 		return func(f *fake) {
 			whole := f.resources[uri]
-			part := object{}
-			for k, v := range whole {
-				part[k] = v
-			}
+			part := maps.Clone(whole)
 			change(part)
 			f.resources[uri] = part
 			f.ready = func() { f.resources[uri] = whole }

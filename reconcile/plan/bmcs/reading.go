@@ -63,14 +63,8 @@ func (s *Set) due(b *BMC) time.Time {
 	rec, p := b.Record, s.in.Policy
 	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
 	confirm = confirm.Add(p.SettleMax)
-	longest := p.BackoffMax
-	if rec.NotBefore.Equal(rec.Refused.AskAt()) {
-		longest = model.RefusedPauseMax
-	}
-	pause := policy.PauseEnd(rec.NotBefore, longest, s.in.Now)
+	pause := s.pauseEnd(rec)
 	switch {
-	case rec.Refused.Count > 0 && rec.Reason != "" && !b.Target.Accepted.Here: // Git has other credentials now
-		return s.in.Now
 	case rec.Reason != "" && s.remedied(b):
 		return s.in.Now
 	case rec.Reason != "" && confirm.Before(pause):
@@ -83,6 +77,15 @@ func (s *Set) due(b *BMC) time.Time {
 		return b.ReadAt.Add(p.PollInterval)
 	}
 	return b.ReadAt.Add(p.RefreshInterval - time.Duration(policy.Jitter(b.Name)/5*float64(p.RefreshInterval)))
+}
+
+// pauseEnd is when the pause of a BMC that failed ends.
+func (s *Set) pauseEnd(rec *model.BMCRecord) time.Time {
+	longest := s.in.Policy.BackoffMax
+	if rec.NotBefore.Equal(rec.Refused.AskAt()) {
+		longest = model.RefusedPauseMax
+	}
+	return policy.PauseEnd(rec.NotBefore, longest, s.in.Now)
 }
 
 // startsUntil is until when a BMC that lacks something is read as often as one that is starting; zero if it lacks nothing.
@@ -100,8 +103,9 @@ func (b *BMC) unpinned() bool {
 
 // remedied reports whether the device has moved since the BMC failed, or Git replaced the refused credentials.
 func (s *Set) remedied(b *BMC) bool {
-	if b.Endpoint == nil {
-		return false
+	replaced := b.Record.Refused.Count > 0 && !b.Target.Accepted.Here
+	if replaced || b.Endpoint == nil {
+		return replaced
 	}
 	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
 	if b.Record.NotBefore.Equal(b.Record.Refused.AskAt()) {
