@@ -100,7 +100,7 @@ func (c *client) patch(ctx context.Context, uri string, body map[string]any, hea
 	if err == nil {
 		c.followTask(ctx, a)
 	}
-	if e := asError(err); e != nil && pendingJob(e) {
+	if e := asError(err); e != nil && !errors.Is(err, ErrBusy) && pendingJob(e) {
 		e.Kind = ErrBusy
 	}
 	return err
@@ -123,7 +123,7 @@ func isStrong(etag string) bool {
 // refusedWrite reports whether the BMC understood the request and refused it, so that
 // another variant may work.
 func refusedWrite(err error) bool {
-	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) {
+	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrPasswordChange) {
 		return asError(err) != nil && asError(err).says("PropertyValueConflict")
 	}
 	status := statusOf(err)

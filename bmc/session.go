@@ -160,6 +160,8 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	case err == nil:
 		c.keep(ctx, a)
 		return a, nil
+	case errors.Is(err, ErrPasswordChange), errors.Is(err, ErrUpdating):
+		return nil, err
 	case refusedLogin(err):
 		c.refused()
 		return nil, err
@@ -217,7 +219,7 @@ func (c *connection) openSession(ctx context.Context, svc *service) (*auth, erro
 // refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
-	if e == nil {
+	if e == nil || e.Kind == ErrPasswordChange {
 		return false
 	}
 	switch e.Status {

@@ -151,6 +151,6 @@ func fatal(err error) bool {
 // now: it is not about the resource but about the BMC or the caller.
 func final(err error) bool {
 	return slices.ContainsFunc([]error{
-		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrCertificateChanged, ErrUnreachable, errClosed,
+		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrPasswordChange, ErrCertificateChanged, ErrUnreachable, errClosed,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

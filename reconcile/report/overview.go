@@ -112,8 +112,8 @@ func (o *Overview) wait(why proposal.Why, by ways) {
 		Reason: why.Reason, Message: shownText(why.Message), Since: why.Since.UTC().Truncate(time.Second), Actor: why.Actor,
 		Approve: by.approve, Revert: by.revert,
 	}
-	if a := advices[why.Reason]; a.who != proposal.ActorNone || w.Actor != proposal.ActorNone {
-		w.Next = a.next
+	if a := adviceOn(why.Reason); a.Actor != proposal.ActorNone || w.Actor != proposal.ActorNone {
+		w.Next = a.Text
 	}
 	o.Waiting = append(o.Waiting, w)
 }

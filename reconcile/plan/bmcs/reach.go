@@ -38,7 +38,7 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	case rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
 		return b.why(rec.Reason, b.refusals()+"; the next is tried", proposal.ActorNone)
 	case rec.Reason != "":
-		return b.why(rec.Reason, rec.LastError, proposal.RackOperator)
+		return b.why(rec.Reason, rec.LastError, model.BMCAdvice[rec.Reason].Actor)
 	case b.Facts == nil || rec.Address == "":
 		return b.why(model.ReasonPending, "the BMC has not answered yet", proposal.ActorNone)
 	case rec.Address != b.Target.Address:

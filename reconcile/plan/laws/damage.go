@@ -23,17 +23,19 @@ func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	return why
 }
 
-// tellingReasons are the reasons of failed readings that ask for something else to be done than that no answer came.
-var tellingReasons = []model.Reason{
-	model.ReasonAuthenticationFailed, model.ReasonSessionsFull, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+// TellingReasons are the reasons of failures that ask for something else to be done than that no answer came.
+var TellingReasons = []model.Reason{
+	model.ReasonAuthenticationFailed, model.ReasonPasswordChangeRequired, model.ReasonReadOnlyAccount, model.ReasonSessionsFull,
+	model.ReasonUpdateInProgress, model.ReasonBMCBusy, model.ReasonTLSFailed, model.ReasonCertificateChanged, model.ReasonCertificateInvalid,
+	model.ReasonNotRedfish, model.ReasonHalfAnswer, model.ReasonNoNetworkBoot, model.ReasonBootOverrideNotKept, model.ReasonPowerOnRefused,
 	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
 }
 
 // Unreachable says why the BMC gives no answer, or none that is of use.
 func Unreachable(s *server) proposal.Why {
 	why := proposal.Why{Reason: model.ReasonBMCUnreachable, Message: s.Reading.Err, Since: s.Reading.Since, Actor: proposal.RackOperator}
-	if slices.Contains(tellingReasons, s.Reading.Reason) {
-		why.Reason = s.Reading.Reason
+	if slices.Contains(TellingReasons, s.Reading.Reason) {
+		why.Reason, why.Actor = s.Reading.Reason, model.BMCAdvice[s.Reading.Reason].Actor
 	}
 	return why
 }
