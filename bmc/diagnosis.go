@@ -72,7 +72,7 @@ func (e *Error) special() error {
 	return e.Kind
 }
 
-// isChange reports whether the request would have changed a machine, and was no login.
+// isChange reports whether the request would have changed a machine.
 func (e *Error) isChange() bool {
 	return e.Method == http.MethodPatch || strings.Contains(e.URI, "/Actions/")
 }

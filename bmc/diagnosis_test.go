@@ -29,7 +29,7 @@ type symptom struct {
 	onlyWritten bool
 }
 
-// TestDiagnosis demands of each broken BMC the same reason from a check as from what the daemon does to it, and the
+// TestDiagnosis demands of each broken BMC the same reason from a check as from the requests of the daemon, with the
 // advice and the actor of that reason.
 func TestDiagnosis(t *testing.T) {
 	for name, tt := range symptoms(t) {

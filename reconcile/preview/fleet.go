@@ -32,7 +32,7 @@ type Fleet struct {
 }
 
 // unreadReasons are those of a server whose BMC gives no useful answer, or shows something else in its place.
-var unreadReasons = append(slices.Clone(laws.TellingReasons), model.ReasonBMCUnreachable, model.ReasonSystemMissing, model.ReasonSystemUnreadable)
+var unreadReasons = append(slices.Clone(laws.SpecificReasons), model.ReasonBMCUnreachable, model.ReasonSystemMissing, model.ReasonSystemUnreadable)
 
 // ReadFleet reads the files of the status branch. It fails if they are not of one.
 func ReadFleet(files map[string][]byte) (*Fleet, error) {
