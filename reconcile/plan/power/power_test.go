@@ -118,7 +118,7 @@ func TestToward(t *testing.T) {
 		{"Off is confirmed", toOff, off, nil, 600 * time.Millisecond, nil, "wait 400ms, WaitingForPowerOff"},
 		{"Off is read again", toOff, off, nil, time.Second, nil, "read power state, WaitingForPowerOff"},
 		{"Starting is waited for", toOff, off, asked(start, time.Minute), time.Second, nil, "wait 4s, WaitingForPowerOff"},
-		{"what did not start is not forced off", toOff, off, asked(start, 2*time.Minute), time.Second, nil, " read power state, WaitingForPowerOff"},
+		{"what did not start is not forced off", toOff, off, asked(start, 2*time.Minute), time.Second, nil, "read power state, WaitingForPowerOff"},
 		{"what comes on again and again is paused", stayOff, on, asked(force, 90*time.Second, reached, again(2)), 0, nil, "wait 30s, PowerUnstable to act: rack operator"},
 		{"a first time is at once", stayOff, on, asked(force, time.Second, reached), 0, nil, "ask GracefulShutdown, tries 1 again 1"},
 		{"a shutdown under way is no new time", stayOff, on, asked(grace, 5*time.Minute, again(2)), time.Second, nil, "ask ForceOff, tries 1 again 2"},
