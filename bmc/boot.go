@@ -17,7 +17,7 @@ import (
 // has to clear the override once the machine has booted. A machine without UEFI HTTP boot
 // gets PXE. For a boot from disk the boot options of disks that are off are switched on.
 //
-// ErrUnsupported: the machine has no boot override, or none for the method.
+// ErrUnsupported: the machine has no boot override, or none for the method; for one from the network ErrNoNetworkBoot.
 // ErrOverrideNotKept: no variant was kept; the error says what was asked and read.
 // ErrOtherMachine, ErrNoIdentity: it is another machine than the one meant, as of Reset.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
@@ -40,7 +40,11 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 	}
 	target, err := s.bootTarget(method)
 	if err != nil {
-		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrUnsupported, Detail: err.Error()}
+		kind := ErrNoNetworkBoot
+		if method == model.BootDisk {
+			kind = ErrUnsupported
+		}
+		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: kind, Detail: err.Error()}
 	}
 	if method == model.BootDisk {
 		if err := c.enableDisks(ctx, t); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -114,7 +115,7 @@ func (c *client) patch(ctx context.Context, uri string, body map[string]any, hea
 	if err == nil {
 		c.followTask(ctx, a)
 	}
-	if e := asError(err); e != nil && pendingJob(e) {
+	if e := asError(err); e != nil && !errors.Is(err, ErrBusy) && pendingJob(e) {
 		e.Kind = ErrBusy
 	}
 	return a, err
@@ -154,7 +155,8 @@ func isStrong(etag string) bool {
 // refusedWrite reports whether the BMC understood the request and refused it, so that
 // another variant may work.
 func refusedWrite(err error) bool {
-	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrRefusedForNow) {
+	kinds := []error{ErrBusy, ErrUnauthorized, ErrRefusedForNow, ErrReadOnly, ErrPasswordChange}
+	if slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
 		return asError(err) != nil && asError(err).says("PropertyValueConflict")
 	}
 	status := statusOf(err)

@@ -121,7 +121,7 @@ func TestNotCarriedOut(t *testing.T) {
 	}{
 		"no permission":    {opts: Options{Permit: func(context.Context, model.BMCTarget, string) error { return refusal }}, is: refusal},
 		"400":              {later: refusing(http.StatusBadRequest, "Base.1.0.GeneralError"), posts: 1},
-		"403":              {later: refusing(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), is: ErrUnauthorized, posts: 1},
+		"403":              {later: refusing(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), is: ErrReadOnly, posts: 1},
 		"404":              {later: refusing(http.StatusNotFound, "Base.1.0.ResourceMissingAtURI"), is: ErrNotFound, posts: 1},
 		"409":              {later: refusing(http.StatusConflict, "Base.1.0.ResourceInUse"), is: ErrBusy, posts: 1},
 		"429":              {later: refusing(http.StatusTooManyRequests, "Base.1.0.ServiceTemporarilyUnavailable"), is: ErrBusy, posts: 1},

@@ -172,6 +172,9 @@ func (c *reader) readManager(ctx context.Context, svc *service, systems []system
 	if m == nil {
 		return nil
 	}
+	if m.Status.State == schemas.UpdatingState {
+		return &Error{BMC: c.name, Method: http.MethodGet, URI: path(m.ODataID), Kind: ErrUpdating, Detail: "the manager is Updating"}
+	}
 	if uuid, _ := usableUUID(m.UUID); uuid != "" {
 		facts.UUID = uuid
 	}

@@ -3,6 +3,7 @@ package bmc
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,23 @@ var (
 	ErrBusy = errors.New("the BMC is busy")
 	// ErrSessionsFull is an ErrBusy: each session of the BMC is in use, and it does not accept HTTP Basic.
 	ErrSessionsFull = fmt.Errorf("%w: each of its sessions is in use", ErrBusy)
+	// ErrUpdating is an ErrBusy: a firmware update is in progress.
+	ErrUpdating = fmt.Errorf("%w: a firmware update is in progress", ErrBusy)
+	// ErrPasswordChange: the BMC accepts the password, and nothing else before it is changed.
+	ErrPasswordChange = errors.New("the BMC demands a new password first")
+	// ErrReadOnly: the account may read, and not change this.
+	ErrReadOnly = errors.New("the account may not change this")
+	// ErrTLS and ErrCertificate are ErrUnreachable: TLS failed, or the certificate is not accepted.
+	ErrTLS         = fmt.Errorf("%w by TLS", ErrUnreachable)
+	ErrCertificate = fmt.Errorf("%w with a certificate that is accepted", ErrUnreachable)
 	// ErrUnsupported: the machine has no such thing.
 	ErrUnsupported = errors.New("not supported by the BMC")
+	// ErrNotRedfish is an ErrUnsupported: something else answers.
+	ErrNotRedfish = fmt.Errorf("%w: no Redfish service answers", ErrUnsupported)
+	// ErrNoNetworkBoot is an ErrUnsupported: the machine cannot be set to boot from the network.
+	ErrNoNetworkBoot = fmt.Errorf("%w: one-time boot from the network", ErrUnsupported)
+	// ErrPowerOnRefused: the BMC refused to power the machine on, or accepted that and then failed.
+	ErrPowerOnRefused = errors.New("the BMC did not power the machine on")
 	// ErrOverrideNotKept: the BMC took the boot override, every way of writing it
 	// that is known, and then showed something else.
 	ErrOverrideNotKept = errors.New("the BMC does not keep the boot override")
@@ -156,7 +172,7 @@ func (c *sender) noAnswer(ctx context.Context, method, uri string, err error) er
 	case errors.Is(err, ErrCertificateChanged):
 		e.Err = err // its text says so and holds both fingerprints
 	case errors.Is(err, errForeignRedirect):
-		e.Kind = ErrUnsupported
+		e.Kind = ErrNotRedfish
 	case errors.Is(ctx.Err(), context.Canceled):
 		e.Err = context.Canceled
 	case ctx.Err() != nil:
@@ -164,12 +180,28 @@ func (c *sender) noAnswer(ctx context.Context, method, uri string, err error) er
 	case errors.Is(err, context.DeadlineExceeded): // not the caller's deadline, so not its error
 		e.Kind, e.Err, e.Detail = ErrUnreachable, errTooSlow, fmt.Sprintf("no answer within %s", c.opts.Timeout)
 	default:
-		e.Kind = ErrUnreachable
+		e.Kind = kindOfHandshake(err)
 		if _, named := errors.AsType[x509.HostnameError](err); named {
 			e.Detail += "; write the name that it is for as spec.hostname of the BMC"
 		}
 	}
 	return e
+}
+
+// kindOfHandshake returns ErrTLS or ErrCertificate if a handshake failed for that reason, else ErrUnreachable.
+func kindOfHandshake(err error) error {
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, named := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	switch {
+	case unknown || named || invalid:
+		return ErrCertificate
+	case noTLS || alert || errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "tls: "):
+		return ErrTLS
+	}
+	return ErrUnreachable
 }
 
 // errTooSlow: one request was given up, though its caller would have waited for longer.
@@ -194,13 +226,7 @@ func (c *sender) refusal(method, uri string, a *answer) *Error {
 	case http.StatusOK:
 		e.Kind = ErrHalfAnswer
 	}
-	// iLO answers 400 where others answer 503.
-	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable") {
-		e.Kind = ErrBusy
-	}
-	if e.says("SessionLimitExceeded", "RAC0218") { // with 400, 403, 500 or 503
-		e.Kind = ErrSessionsFull
-	}
+	e.Kind = e.special()
 	return e
 }
 

@@ -204,7 +204,7 @@ func TestReset(t *testing.T) {
 			}},
 		"what the account may not do": {
 			power: "Off", kind: model.ResetOn, want: []string{"On"},
-			prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), err: ErrUnauthorized,
+			prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), err: ErrReadOnly,
 		},
 	}
 	for name, tt := range tests {

@@ -14,11 +14,12 @@ import (
 )
 
 // Reset asks for a power change by one POST and does not wait for its effect: that
-// the BMC accepted it is enough. It reads the machine first, and asks for nothing if that
+// the BMC accepted it is enough, unless it does so as a task that fails within seconds. It reads the machine first, and asks for nothing if that
 // is another one than is meant (ErrOtherMachine, ErrNoIdentity), or in another power state
 // than from, unless that is "" (ErrOtherPower), or is to be On and is.
 // A machine that already is Off as asked is no error. ErrUnsupported: the machine allows
 // no reset type that does this; for ResetGracefulOff the next step is ResetForceOff.
+// ErrPowerOnRefused: the BMC refused a power-on, or its task failed.
 // ErrBusy: it is about to change; see RetryAfter. After an error for which NotCarriedOut
 // is false the machine may have been reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
@@ -32,8 +33,11 @@ func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.Reset
 			return nil
 		}
 		r.Did, err = c.reset(ctx, t.URI, kind, s.Power)
-		if err == nil {
+		switch e := asError(err); {
+		case err == nil:
 			c.learn(t.URI, func(s *systemState) { s.armed = false })
+		case e != nil && e.Kind == nil && kind == model.ResetOn && (e.Status == http.StatusAccepted || refusesChange(e.Status)):
+			e.Kind = ErrPowerOnRefused
 		}
 		return err
 	})
@@ -90,8 +94,14 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 }
 
 func (c *client) postReset(ctx context.Context, uri, resetType string) error {
-	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
-	return err
+	a, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
+	if err != nil {
+		return err
+	}
+	if failure := c.followTask(ctx, a); failure != "" {
+		return &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Status: a.status, Detail: failure}
+	}
+	return nil
 }
 
 // afterRefusedReset reads the machine to find why it refused: it may be there

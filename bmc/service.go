@@ -107,9 +107,13 @@ func (c *connection) connect(ctx context.Context) (*service, error) {
 	const uri = "/redfish/v1/"
 	switch {
 	case k.answer != nil && k.answer.status/100 != 2:
-		return nil, c.refusal(http.MethodGet, uri, k.answer)
+		refusal := c.refusal(http.MethodGet, uri, k.answer)
+		if k.answer.status < 500 && (refusal.Kind == nil || refusal.Kind == ErrNotFound || refusal.Kind == ErrUnsupported) {
+			refusal.Kind = ErrNotRedfish
+		}
+		return nil, refusal
 	case err != nil && k.answer != nil:
-		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: " + c.detail(err.Error())}
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrNotRedfish, Detail: "not a Redfish service root: " + c.detail(err.Error())}
 	case err != nil:
 		return nil, c.noAnswer(ctx, http.MethodGet, uri, err)
 	}
@@ -123,7 +127,7 @@ func (c *connection) connect(ctx context.Context) (*service, error) {
 	case isError(k.answer.body):
 		return nil, c.refusal(http.MethodGet, uri, k.answer)
 	case links.none():
-		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: it leads nowhere"}
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrNotRedfish, Detail: "not a Redfish service root: it leads nowhere"}
 	}
 	return newService(api.Service, links), nil
 }

@@ -173,6 +173,8 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 		}
 		c.keep(ctx, a)
 		return a, nil
+	case errors.Is(err, ErrPasswordChange), errors.Is(err, ErrUpdating):
+		return nil, err
 	case refusedLogin(err):
 		c.refused()
 		asError(err).Kind = c.refusalKind(asError(err).Kind)
@@ -237,7 +239,7 @@ func (c *connection) openSession(ctx context.Context, svc *service) (*auth, erro
 // refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
-	if e == nil || errors.Is(err, ErrSessionsFull) {
+	if e == nil || errors.Is(err, ErrSessionsFull) || e.Kind == ErrPasswordChange {
 		return false
 	}
 	switch e.Status {

@@ -189,6 +189,6 @@ func fatal(err error) bool {
 // now: it is not about the resource but about the BMC or the caller.
 func final(err error) bool {
 	return slices.ContainsFunc([]error{
-		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrRefusedForNow, ErrCertificateChanged, ErrUnreachable, errClosed,
+		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrRefusedForNow, ErrPasswordChange, ErrCertificateChanged, ErrUnreachable, errClosed,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

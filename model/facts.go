@@ -135,6 +135,21 @@ type SystemFact struct {
 	Unread bool `json:"unread,omitempty"`
 }
 
+// Unidentified is the reason why a system that was read has no identity of its own at its BMC; "" = it has.
+// With UUIDMissing Git may give it a UUID, by its place.
+func (f *BMCFacts) Unidentified(s SystemFact) Reason {
+	shared := slices.ContainsFunc(f.Systems, func(other SystemFact) bool { return other.URI != s.URI && other.UUID == s.UUID })
+	switch {
+	case s.UUID != "" && shared:
+		return ReasonDuplicateUUID
+	case s.UUID != "":
+		return ""
+	case s.Board.Tells():
+		return ReasonUUIDMissing
+	}
+	return ReasonNotIdentifiable
+}
+
 // MachineState is what one reading of a machine says.
 type MachineState struct {
 	Power Power

@@ -151,6 +151,24 @@ const (
 	ReasonSettingPending       Reason = "SettingPending"       // a setting is written and takes effect at the machine's next start
 )
 
+// Problems of a BMC, its account, or a system behind it.
+const (
+	ReasonTLSFailed              Reason = "TLSFailed"              // the BMC has no TLS at this port, or none that is new enough
+	ReasonCertificateInvalid     Reason = "CertificateInvalid"     // the BMC's certificate is not signed by a trusted CA, is for another name, or has expired
+	ReasonNotRedfish             Reason = "NotRedfish"             // no Redfish service answers at the BMC's address
+	ReasonPasswordChangeRequired Reason = "PasswordChangeRequired" // the BMC accepts the password and demands a new one first
+	ReasonReadOnlyAccount        Reason = "ReadOnlyAccount"        // the account may read, but not change anything
+	ReasonDefaultCredentials     Reason = "DefaultCredentials"     // the BMC is used with a password of the MAC prefix database, as its vendor set it
+	ReasonBMCBusy                Reason = "BMCBusy"                // the BMC asks to come back later
+	ReasonUpdateInProgress       Reason = "UpdateInProgress"       // a firmware update is in progress on the BMC
+	ReasonNoServers              Reason = "NoServers"              // the BMC shows no system that is a server
+	ReasonUUIDMissing            Reason = "UUIDMissing"            // a system shows no UUID, so it is no server before Git gives it one
+	ReasonNotIdentifiable        Reason = "NotIdentifiable"        // a system shows neither a UUID nor a serial number
+	ReasonPowerOnRefused         Reason = "PowerOnRefused"         // the machine stays Off after the BMC was asked to power it on
+	ReasonPowerStateUnknown      Reason = "PowerStateUnknown"      // the BMC does not say whether the machine is on or off
+	ReasonNoNetworkBoot          Reason = "NoNetworkBoot"          // the BMC cannot set the machine to boot from the network
+)
+
 // Reasons are all of them.
 var Reasons = []Reason{
 	ReasonInProgress, ReasonWaitingForPower, ReasonWaitingForPowerOff, ReasonWaitingForReport, ReasonWaitingForBoot,
@@ -177,4 +195,7 @@ var Reasons = []Reason{
 	ReasonDuplicateIdentity, ReasonSeedNoRoom, ReasonSeedTargetMissing, ReasonSeedFilesystem, ReasonInstalling,
 	ReasonDiskBusy, ReasonDiskWriteFailed, ReasonDiskLies, ReasonInstallStalled, ReasonInstallFailed, ReasonInstalledNotSeen,
 	ReasonCloudInitFailed, ReasonSecureBootBlocksProbe,
+	ReasonTLSFailed, ReasonCertificateInvalid, ReasonNotRedfish, ReasonPasswordChangeRequired, ReasonReadOnlyAccount, ReasonDefaultCredentials,
+	ReasonBMCBusy, ReasonUpdateInProgress, ReasonNoServers, ReasonUUIDMissing, ReasonNotIdentifiable, ReasonPowerOnRefused,
+	ReasonPowerStateUnknown, ReasonNoNetworkBoot,
 }

@@ -112,11 +112,11 @@ func (o *Overview) wait(why proposal.Why, by ways) {
 		Reason: why.Reason, Message: shownText(why.Message), Since: why.Since.UTC().Truncate(time.Second), Actor: why.Actor,
 		Approve: by.approve, Revert: by.revert,
 	}
-	switch a := advices[why.Reason]; {
+	switch a := adviceOn(why.Reason); {
 	case w.Actor != proposal.ActorNone:
-		w.Next = a.next
-	case a.who != proposal.ActorNone: // not this time
-		w.Next = goesOn
+		w.Next = a.Text
+	case a.Actor != proposal.ActorNone: // not this time
+		w.Next = model.GoesOn
 	}
 	o.Waiting = append(o.Waiting, w)
 }
