@@ -32,6 +32,15 @@ const (
 	FaultServerError Fault = "server-error"
 	// FaultNewCertificate gives the BMC another certificate, at once and once.
 	FaultNewCertificate Fault = "new-certificate"
+	// FaultHTML makes the BMC answer every request with 200 and a web page.
+	FaultHTML Fault = "html"
+	// FaultUnavailable makes the BMC answer every request with 503.
+	FaultUnavailable Fault = "unavailable"
+	// FaultNotFound makes the BMC answer 404 to all but the public resources.
+	FaultNotFound Fault = "not-found"
+	// FaultPowerCut takes the mains away from the BMC and its machines for FaultArgs.Delay, 10 s
+	// when 0. The BMC then passes through the stages of its start, each for as long.
+	FaultPowerCut Fault = "power-cut"
 	// FaultOKError makes the BMC answer reads with 200 and an error, but for those of the
 	// public resources.
 	FaultOKError Fault = "ok-error"
@@ -268,6 +277,8 @@ func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
 		return b.renewCertificate()
 	case fault == FaultNewAddress:
 		return b.move()
+	case fault == FaultPowerCut:
+		return b.cutPower(a)
 	}
 	b.faults.put(fault, a)
 	if fault == FaultRefuse {
@@ -304,6 +315,9 @@ func (b *BMC) ClearFault(fault Fault) error {
 		return nil
 	}
 	was := b.faults.has(fault)
+	if was && fault == FaultPowerCut {
+		return b.endPowerCut()
+	}
 	b.faults.remove(fault)
 	if was && fault == FaultRefuse {
 		return b.reopen()

@@ -131,6 +131,9 @@ func TestFaultsOfABMC(t *testing.T) {
 		},
 		{fault: sim.FaultSessionLimit, method: "GET", path: system, status: 200},
 		{fault: sim.FaultServerError, method: "GET", path: system, status: 500},
+		{fault: sim.FaultNotFound, method: "GET", path: system, status: 404},
+		{fault: sim.FaultNotFound, method: "GET", path: "/redfish/v1/", status: 200},
+		{fault: sim.FaultUnavailable, method: "GET", path: "/redfish/v1/", status: 503},
 		{fault: sim.FaultServerError, method: "GET", path: "/redfish/v1/", status: 200},
 	}
 	for _, tt := range tests {

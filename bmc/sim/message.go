@@ -30,6 +30,7 @@ const (
 	msgUnauthorized     messageKey = "NoValidSession"
 	msgSessionLimit     messageKey = "SessionLimitExceeded"
 	msgInternalError    messageKey = "InternalError"
+	msgUnavailable      messageKey = "ServiceTemporarilyUnavailable"
 	msgBusy             messageKey = "ResourceInUse"
 	msgState            messageKey = "ActionNotSupportedInState"
 	msgPropertyUnknown  messageKey = "PropertyUnknown"
@@ -72,6 +73,7 @@ var messages = map[messageKey]messageText{
 	msgUnauthorized:     {"The request carries no valid session or credentials.", "Critical", "Open a session or send credentials."},
 	msgSessionLimit:     {"All sessions are taken.", "Critical", "Close a session that is not needed, or wait."},
 	msgInternalError:    {"The service met an error of its own.", "Critical", "Send the request again later."},
+	msgUnavailable:      {"The service is temporarily unavailable. Retry in %1 seconds.", "Critical", "Send the request again after that time."},
 	msgBusy:             {"The resource is in transition.", "Warning", "Send the request again later."},
 	msgState:            {"The action %1 cannot be carried out in this power state.", "Critical", "Look at the power state first."},
 	msgPropertyUnknown:  {"There is no property %1.", "Warning", "Leave the property out."},

@@ -42,6 +42,10 @@ func (b service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.write(w, r, failure(http.StatusRequestEntityTooLarge, newMessage(msgUnrecognizedBody)))
 		return
 	}
+	if rep, ok := b.startingAnswer(); ok {
+		b.write(w, r, rep)
+		return
+	}
 	if b.document(w, r) {
 		return
 	}
@@ -85,6 +89,9 @@ func (b service) answer(r *http.Request, body []byte) reply {
 	public := found && v.node.public(r.Method)
 	if !public && b.faults.has(FaultServerError) {
 		return failure(http.StatusInternalServerError, newMessage(msgInternalError))
+	}
+	if !public && b.faults.has(FaultNotFound) {
+		return notFound(r.URL.Path)
 	}
 	if !public {
 		user, ok := b.user(r)
@@ -247,7 +254,9 @@ func (b service) write(w http.ResponseWriter, r *http.Request, rep reply) {
 		w.WriteHeader(rep.status)
 		return
 	}
-	h.Set("Content-Type", "application/json; charset=utf-8")
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json; charset=utf-8")
+	}
 	if b.faults.has(FaultGzip) {
 		raw = compress(h, raw)
 	}

@@ -140,7 +140,7 @@ func (s resource) describe(o object) {
 // shownUUID is the UUID as the BMC gives it, "" for none.
 func (s resource) shownUUID() string {
 	switch {
-	case s.faults.has(FaultUUIDMissing):
+	case s.faults.has(FaultUUIDMissing) || s.bmc.faults.has(FaultUUIDMissing):
 		return ""
 	case s.faults.has(FaultUUIDZero):
 		return "00000000-0000-0000-0000-000000000000"
