@@ -237,7 +237,7 @@ func (r *BMC) get(w http.ResponseWriter, req *http.Request) {
 func (r *BMC) expands(query string) int {
 	levels := 1
 	kind, rest, _ := strings.Cut(query, "($levels=")
-	fmt.Sscanf(rest, "%d)", &levels)
+	_, _ = fmt.Sscanf(rest, "%d)", &levels) // or it is 1
 	if kind == "." && r.expand.NoLinks || kind == "*" && r.expand.ExpandAll {
 		return min(levels, max(1, r.expand.MaxLevels))
 	}
