@@ -74,8 +74,8 @@ func (c *client) lockSystem(ctx context.Context, uri string) (unlock func(), err
 // identification is how a machine is identified before a change.
 type identification = func(*reader, context.Context, model.SystemTarget) (SystemState, error)
 
-// changeSystem has a machine changed by do, if it is the one that is meant, and by
-// nobody else meanwhile. do is given what read returns, which is identify or identity.
+// changeSystem changes a machine by do, if it is the one that is meant. Other changes of it wait meanwhile. do receives
+// the state that read, which is identify or identity, returns.
 func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, read identification, do func(context.Context, *client, SystemState) error) error {
 	c, err := p.client(ctx, t.BMC)
 	if err != nil {

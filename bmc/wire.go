@@ -192,7 +192,7 @@ func (c *conn) isOpen() bool {
 	if c.isQuiet() {
 		return true
 	}
-	// What came may be of TLS itself.
+	// Records of TLS itself, such as tickets, do not end the connection.
 	if c.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
 	}

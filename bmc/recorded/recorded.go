@@ -121,7 +121,7 @@ func (r *BMC) raw(uri string) []byte {
 	return bytes.TrimSpace(body)
 }
 
-// Resource is what was recorded at a path, nil if that is no resource.
+// Resource is what was recorded at a path, nil if there is none.
 func (r *BMC) Resource(uri string) map[string]any {
 	if changed := r.changed[Key(uri)]; changed != nil {
 		return changed
@@ -237,7 +237,7 @@ func (r *BMC) get(w http.ResponseWriter, req *http.Request) {
 func (r *BMC) expands(query string) int {
 	levels := 1
 	kind, rest, _ := strings.Cut(query, "($levels=")
-	fmt.Sscanf(rest, "%d)", &levels)
+	_, _ = fmt.Sscanf(rest, "%d)", &levels) // or it is 1
 	if kind == "." && r.expand.NoLinks || kind == "*" && r.expand.ExpandAll {
 		return min(levels, max(1, r.expand.MaxLevels))
 	}
@@ -327,7 +327,7 @@ func (r *BMC) reset(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// Text is a value that should be one, "" if it is none.
+// Text is a value that should be one, "" for any other type.
 func Text(v any) string {
 	s, _ := v.(string)
 	return s
