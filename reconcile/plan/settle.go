@@ -293,7 +293,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		rec.Power.NoShutdown = now
 	case reads || o.asked == nil && f.OtherMachine():
 		s.Outcome, rec = proposal.MoveUnanswered, o.was.old // nothing was asked for
-		until := now.Add(policy.Backoff(name, o.reading.Failures+1, p))
+		until := now.Add(policy.BMCBackoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now)
 		o.reading.Reason = f.Reason
 		if inspect.Inventory {
@@ -312,7 +312,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		rec = o.notArmed(s, rec, arm, f, now)
 	default:
 		rec.Life.Failures++
-		rec.Life.NotBefore = now.Add(policy.Backoff(name, rec.Life.Failures, p))
+		rec.Life.NotBefore = now.Add(policy.BMCBackoff(name, rec.Life.Failures, p))
 		rec.Life.LastError, rec.Life.LastReason = s.Err, laws.Specific(f.Reason)
 	}
 	if rec != nil {

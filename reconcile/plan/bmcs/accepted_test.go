@@ -180,7 +180,7 @@ func TestPauseOfAFailingBMC(t *testing.T) {
 	p := policy.Default()
 	for failures := range 1000 {
 		for _, name := range []model.BMCName{"b1", "rack7-bmc3", "x"} {
-			if d := policy.Backoff(name, failures, p); d > 100*time.Second {
+			if d := policy.BMCBackoff(name, failures, p); d > 100*time.Second {
 				t.Fatalf("%v after %d failures", d, failures)
 			}
 		}

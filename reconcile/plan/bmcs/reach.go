@@ -43,7 +43,7 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	case rec.Reason == model.ReasonAuthenticationFailed:
 		return b.why(rec.Reason, fmt.Sprintf("%s; they are tried again every %s", rec.LastError, minutes(model.RefusedPauseMax)), proposal.RackOperator)
 	case rec.Reason != "":
-		return b.why(rec.Reason, fmt.Sprintf("%s; it is asked again at least every %s", rec.LastError, seconds(s.in.Policy.BackoffMax)), model.BMCAdvice[rec.Reason].Actor)
+		return b.why(rec.Reason, fmt.Sprintf("%s; it is asked again at least every %s", rec.LastError, seconds(s.in.Policy.BMCBackoffMax)), model.BMCAdvice[rec.Reason].Actor)
 	case b.Facts == nil || rec.Address == "":
 		return b.why(model.ReasonPending, "the BMC has not answered yet", proposal.ActorNone)
 	case rec.Address != b.Target.Address:

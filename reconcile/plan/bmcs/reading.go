@@ -81,7 +81,7 @@ func (s *Set) due(b *BMC) time.Time {
 
 // pauseEnd is when the pause of a BMC that failed ends.
 func (s *Set) pauseEnd(rec *model.BMCRecord) time.Time {
-	longest := s.in.Policy.BackoffMax
+	longest := s.in.Policy.BMCBackoffMax
 	if rec.NotBefore.Equal(rec.Refused.AskAt()) {
 		longest = model.RefusedPauseMax
 	}
@@ -107,7 +107,7 @@ func (s *Set) remedied(b *BMC) bool {
 	if replaced || b.Endpoint == nil {
 		return replaced
 	}
-	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
+	failed := b.Record.NotBefore.Add(-policy.BMCBackoff(b.Name, b.Record.Failures, *s.in.Policy))
 	if b.Record.NotBefore.Equal(b.Record.Refused.AskAt()) {
 		failed = b.Record.Refused.At
 	}
@@ -159,7 +159,7 @@ func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	if reason := cmp.Or(f.Reason, model.ReasonConnectionFailed); rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now
 	}
-	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
+	rec.NotBefore = now.Add(policy.BMCBackoff(rec.Name, rec.Failures, *m.policy))
 	refused := &rec.Refused
 	if !m.Target.Accepted.Here {
 		*refused = model.Refusals{}
