@@ -245,6 +245,28 @@ func TestResetWithAnEndedSession(t *testing.T) {
 	}
 }
 
+// The machine is identified again before a change is repeated with a new session.
+func TestNoResetOfAnotherMachineWithANewSession(t *testing.T) {
+	f := newFake(t, plain)
+	p := newPool(t, Options{})
+	must.Get(p.Inventory(t.Context(), f.system1()))(t)
+	n := executed(f, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	carryOut := f.answer
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/Actions/ComputerSystem.Reset") {
+			f.dropSessions()
+			f.change(func() { f.resources[sysURI]["UUID"] = "11111111-aaaa-4bbb-8ccc-222222222222" })
+		}
+		return carryOut(w, r)
+	})
+	meant := f.system1()
+	meant.UUID = "38947555-7742-3448-3784-823347823834"
+	err := errOf(p.Reset(t.Context(), meant, model.ResetForceRestart, ""))
+	if !errors.Is(err, ErrOtherMachine) || n.Load() != 0 {
+		t.Errorf("%d resets, %v", n.Load(), err)
+	}
+}
+
 // Permission is the last thing before a request is written: it is asked for each
 // request that changes a machine, and no other, once that has its turn and its
 // connection.

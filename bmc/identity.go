@@ -86,7 +86,10 @@ func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, read iden
 		return err
 	}
 	defer unlock()
-	ctx, judge := changing(ctx)
+	ctx, judge := changing(ctx, func(ctx context.Context) error {
+		_, err := c.identify(ctx, t)
+		return err
+	})
 	s, err := read(c.reader, ctx, t)
 	if err == nil {
 		err = do(ctx, c, s)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ingot/bmc/recorded"
+	"ingot/bmc/sim/recorded"
 	"ingot/model"
 )
 

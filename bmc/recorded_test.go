@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ingot/bmc"
-	"ingot/bmc/recorded"
+	"ingot/bmc/sim/recorded"
 	"ingot/model"
 )
 

@@ -58,7 +58,7 @@ func TestSessionLost(t *testing.T) {
 			},
 			want: []string{
 				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login, logout,
-				"POST " + sysURI + "/Actions/ComputerSystem.Reset",
+				"GET " + sysURI, "POST " + sysURI + "/Actions/ComputerSystem.Reset",
 			},
 		},
 	}

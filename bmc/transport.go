@@ -87,6 +87,11 @@ func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *aut
 	if err != nil {
 		return nil, err
 	}
+	if changes(req) { // the BMC that takes the new session may be another one
+		if err := effortOf(req).meant(req.Context()); err != nil {
+			return nil, err
+		}
+	}
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {

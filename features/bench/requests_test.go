@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/bmc/recorded"
+	"ingot/bmc/sim/recorded"
 	"ingot/bmc/sim"
 	"ingot/model"
 	"ingot/model/must"
