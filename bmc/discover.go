@@ -37,6 +37,7 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 	if err != nil {
 		return nil, err
 	}
+	p.breaker.learn(c.creds, t.Name, t.Accepted)
 	if t.Retry {
 		p.breaker.retry(c.creds, t.Name)
 	}

@@ -34,7 +34,7 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	if why := s.logIn(b); why.Reason != "" {
 		return why
 	}
-	s.recognise(b)
+	b.recognise(s.in.DigestKey)
 	switch rec := b.Record; {
 	case rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
 		return b.why(rec.Reason, b.refusals()+"; the next is tried", proposal.ActorNone)
@@ -99,23 +99,24 @@ func (s *Set) ip(b *BMC) (string, proposal.Why) {
 	return "", b.why(model.ReasonEndpointMissing, what+" is not in Git, and no device of that name was found", proposal.RackOperator)
 }
 
-// recognise notes in the BMC's target which BMC accepted its credentials last.
-func (s *Set) recognise(b *BMC) {
+// recognise notes in the BMC's target whether it accepted its credentials last.
+func (b *BMC) recognise(key model.DigestKey) {
 	t, rec := &b.Target, b.Record
-	b.credentials = s.in.DigestKey.Credentials(t.Username, t.Password)
-	switch {
-	case b.credentials == "" || t.Trial:
-	case b.credentials == rec.Accepted:
+	b.credentials = key.Credentials(t.Username, t.Password, rec.Accepted)
+	if b.credentials != "" && b.credentials == rec.Accepted && !t.Trial {
 		t.Accepted = model.Acceptance{Here: true, Refused: rec.Refused}
-	default:
-		if s.accepted == nil {
-			s.accepted = make(map[string]bool, len(s.in.Observed.BMCs))
-			for _, other := range s.in.Observed.BMCs {
-				s.accepted[other.Accepted] = true
-			}
-		}
-		t.Accepted.Elsewhere = s.accepted[b.credentials]
 	}
+}
+
+// areAccepted reports whether a BMC accepted credentials last, by their fingerprint.
+func (s *Set) areAccepted(credentials string) bool {
+	if s.accepted == nil {
+		s.accepted = make(map[string]bool, len(s.in.Observed.BMCs))
+		for _, rec := range s.in.Observed.BMCs {
+			s.accepted[rec.Accepted] = true
+		}
+	}
+	return credentials != "" && s.accepted[credentials]
 }
 
 // refusedForNow says why a BMC may refuse the credentials that it accepted before, and when it is asked again.

@@ -41,6 +41,9 @@ func (s *Set) reading(b *BMC) *Reading {
 		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID, credentials: b.credentials,
 	}
 	m.Target.Fingerprint, m.Target.Retry = rec.Fingerprint, b.retryAsked()
+	if !b.Target.Accepted.Here && !b.Target.Trial {
+		m.Target.Accepted.Elsewhere = s.areAccepted(b.credentials)
+	}
 	if b.trial != "" {
 		m.device = o.Endpoints[b.Endpoint.Name]
 	}
