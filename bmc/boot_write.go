@@ -83,6 +83,7 @@ func (c *reader) sawBoot(uri string, a *answer, sys *system) {
 	if s := c.systems[uri]; s != nil {
 		s.boot = sys.Boot
 		c.saw(s, a.etag(sys.ETag), sys.shown())
+		s.seen.written = true
 	}
 }
 

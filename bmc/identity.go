@@ -31,6 +31,14 @@ func (c *reader) identity(ctx context.Context, t model.SystemTarget) (SystemStat
 	return c.identify(ctx, t)
 }
 
+// identityOfWrite returns what the machine showed after its boot override was written a moment ago, else it reads the machine.
+func (c *reader) identityOfWrite(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+	if !c.state(t.URI).seen.written {
+		return c.identify(ctx, t)
+	}
+	return c.identity(ctx, t)
+}
+
 // meant returns why what was read at t is not the machine that is meant, nil if it is.
 // One that does not say now what it said before may be any.
 func (c *reader) meant(t model.SystemTarget, s SystemState) error {

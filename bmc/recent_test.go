@@ -11,7 +11,8 @@ import (
 	"ingot/model/must"
 )
 
-// An answer identifies the machine for a change that follows at once over the same connection, and for no other.
+// The answer to the write of a boot override identifies the machine for a reset that follows at once over the same connection, and
+// for no other.
 func TestRecentIdentity(t *testing.T) {
 	swap := func(f *fake) {
 		f.change(func() { f.resources[sysURI]["UUID"] = "11111111-7742-3448-3784-823347823834" })
@@ -21,7 +22,12 @@ func TestRecentIdentity(t *testing.T) {
 		reads     int // of the system, before the change or the refusal
 		refused   bool
 	}{
-		"of a moment ago counts":      {meanwhile: func(*Pool, *fake, *clock) {}},
+		"of a moment ago counts": {meanwhile: func(*Pool, *fake, *clock) {}},
+		"that only a poll showed does not": {meanwhile: func(p *Pool, f *fake, _ *clock) {
+			_, _ = p.Power(context.Background(), machine(f))
+			f.requests()
+			swap(f)
+		}, reads: 1, refused: true},
 		"of two seconds ago does not": {meanwhile: func(_ *Pool, f *fake, now *clock) { swap(f); now.add(2 * time.Second) }, reads: 1, refused: true},
 		"does not count after another connection": {meanwhile: func(p *Pool, f *fake, _ *clock) {
 			swap(f)
@@ -42,7 +48,7 @@ func TestRecentIdentity(t *testing.T) {
 			f, now := newFake(t, plain), newClock()
 			p := newPool(t, Options{Clock: now.Now})
 			must.Get(p.Discover(t.Context(), f.target()))(t)
-			must.Get(p.Power(t.Context(), machine(f)))(t)
+			must.Get(p.BootOnce(t.Context(), machine(f), model.BootPXE))(t)
 			f.requests()
 			tt.meanwhile(p, f, now)
 			_, err := p.Reset(t.Context(), machine(f), model.ResetForceOff, "")

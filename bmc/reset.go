@@ -24,7 +24,7 @@ import (
 // is false the machine may have been reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
 	var r model.ResetResult
-	err := p.changeSystem(ctx, t, (*reader).identity, func(ctx context.Context, c *client, s SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identityOfWrite, func(ctx context.Context, c *client, s SystemState) (err error) {
 		r.Before = s.Power
 		switch {
 		case from != "" && s.Power != from:

@@ -57,6 +57,7 @@ func TestSessionLost(t *testing.T) {
 				return errOf(p.Reset(context.Background(), f.system1(), model.ResetForceOff, ""))
 			},
 			want: []string{
+				poll, "GET /redfish/v1/", login, logout, poll,
 				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login, logout,
 				"GET " + sysURI, "POST " + sysURI + "/Actions/ComputerSystem.Reset",
 			},

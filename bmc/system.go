@@ -83,12 +83,13 @@ type sighting struct {
 	at          time.Time
 	by          *auth
 	connections uint64 // that were opened before
+	written     bool   // it followed the write of a boot override
 }
 
 // saw notes an answer of the system.
 func (c *reader) saw(s *systemState, etag string, shown SystemState) {
 	s.etag, s.shown, s.polled = etag, shown, c.opts.Clock()
-	s.seen, s.first = sighting{s.polled, c.auth.Load(), c.counted.connections.Load()}, nil
+	s.seen, s.first = sighting{at: s.polled, by: c.auth.Load(), connections: c.counted.connections.Load()}, nil
 }
 
 // counts reports whether what was seen still holds: not long ago, by the same session and without a new connection since.

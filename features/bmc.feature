@@ -274,3 +274,14 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then "bmc1-system-0" is Available
     And "bmc1-system-0" is powered Off
     And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
+
+  Scenario: a power-on that the BMC accepts and does not carry out is reported
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    And Ingot is configured so that a boot may take 10 seconds
+    And "s1" suffers from "power-on-ignored"
+    When the power of "s1" is cut
+    Then the status branch shows for server "s1": "PowerOnRefused"
+    And the status branch shows for server "s1": "stays Off"

@@ -21,11 +21,6 @@ Feature: An installed server is never installed again without a commit that name
     Then "s1" runs from its disk again
     And "s1" was powered on once, installed 0 times and wiped 0 times
 
-  Scenario: a power-on that the BMC accepts and does not carry out is reported
-    Given "s1" suffers from "power-on-ignored"
-    When the power of "s1" is cut
-    Then the status branch shows for server "s1": "PowerOnRefused"
-
   Scenario: a claim that is switched off in Git is switched off
     When the claims are committed
       | CLAIM | POWER |

@@ -97,10 +97,14 @@ func knowsNoShutdown(s *server) bool {
 }
 
 func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Proposal {
-	if s.Settling() {
-		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "waiting for the server to power on"))
-	}
 	asked := s.Record.Power.Asked
+	if s.Settling() {
+		says := "waiting for the server to power on"
+		if asked.Again > 1 {
+			says += fmt.Sprintf(", which it was asked to do %d times in a row", asked.Again)
+		}
+		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, says))
+	}
 	if s.Starting() && s.Reading.At.Before(asked.At) && !asked.At.After(s.Now) {
 		return s.Watch(s.Reading.At, s.Why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
