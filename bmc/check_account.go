@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stmcginnis/gofish/schemas"
+
 	"ingot/model"
 )
 
@@ -45,9 +47,9 @@ func (k *checkup) roles(ctx context.Context) []string {
 	}
 	var roles []string
 	_ = k.client.eachMember(ctx, accountsURI, 1, func(m member, _ error) bool { // what cannot be read is not checked
-		account, _, _ := decode[struct{ UserName, RoleId string }](m.raw)
-		if account.UserName == k.opts.Target.Username && account.RoleId != "" {
-			roles = []string{account.RoleId}
+		account, _, _ := decode[schemas.ManagerAccount](m.raw)
+		if account.UserName == k.opts.Target.Username && account.RoleID != "" {
+			roles = []string{account.RoleID}
 		}
 		return roles == nil
 	})

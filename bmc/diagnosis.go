@@ -57,7 +57,7 @@ var updating = []string{"update in progress", "update is in progress", "being up
 // special returns the sentinel that the messages of a refusal name, else its present one.
 func (e *Error) special() error {
 	text := strings.ToLower(e.Detail)
-	busy := e.Kind == ErrBusy || e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable") // iLO: 400
+	busy := errors.Is(e.Kind, ErrBusy) || e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable") // iLO: 400
 	switch {
 	case e.says("PasswordChangeRequired"):
 		return ErrPasswordChange
@@ -67,7 +67,7 @@ func (e *Error) special() error {
 		return ErrUpdating
 	case busy:
 		return ErrBusy
-	case e.Kind == ErrUnauthorized && e.isChange() && !e.says("NoValidSession") && (e.Status == http.StatusForbidden || e.says("InsufficientPrivilege")):
+	case errors.Is(e.Kind, ErrUnauthorized) && e.isChange() && !e.says("NoValidSession") && (e.Status == http.StatusForbidden || e.says("InsufficientPrivilege")):
 		return ErrReadOnly
 	}
 	return e.Kind

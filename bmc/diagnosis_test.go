@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -166,11 +167,7 @@ func symptoms(t *testing.T) map[string]symptom {
 		o.CA.AddCert(leaf)
 	}
 	duplicate := func(f *fake, _ *CheckOptions) {
-		other := object{}
-		for k, v := range f.resources[sysURI] {
-			other[k] = v
-		}
-		f.resources["/redfish/v1/Systems/2"] = other
+		f.resources["/redfish/v1/Systems/2"] = maps.Clone(f.resources[sysURI])
 		f.resources["/redfish/v1/Systems"] = listed(sysURI, "/redfish/v1/Systems/2")
 	}
 	return map[string]symptom{

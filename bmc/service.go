@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,7 +109,7 @@ func (c *connection) connect(ctx context.Context) (*service, error) {
 	switch {
 	case k.answer != nil && k.answer.status/100 != 2:
 		refusal := c.refusal(http.MethodGet, uri, k.answer)
-		if k.answer.status < 500 && (refusal.Kind == nil || refusal.Kind == ErrNotFound || refusal.Kind == ErrUnsupported) {
+		if k.answer.status < 500 && (refusal.Kind == nil || errors.Is(refusal.Kind, ErrNotFound) || errors.Is(refusal.Kind, ErrUnsupported)) {
 			refusal.Kind = ErrNotRedfish
 		}
 		return nil, refusal

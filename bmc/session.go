@@ -239,7 +239,7 @@ func (c *connection) openSession(ctx context.Context, svc *service) (*auth, erro
 // refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
-	if e == nil || errors.Is(err, ErrSessionsFull) || e.Kind == ErrPasswordChange {
+	if e == nil || errors.Is(err, ErrSessionsFull) || errors.Is(err, ErrPasswordChange) {
 		return false
 	}
 	switch e.Status {

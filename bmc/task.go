@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -58,11 +59,11 @@ func (t task) failure() string {
 	if !slices.Contains([]string{"Exception", "Killed", "Cancelled"}, t.TaskState) {
 		return ""
 	}
-	text := "its task ended in state " + t.TaskState
+	texts := []string{"its task ended in state " + t.TaskState}
 	for _, m := range t.Messages[:min(len(t.Messages), maxMessages)] {
-		text += ": " + m.Message
+		texts = append(texts, m.Message)
 	}
-	return text
+	return strings.Join(texts, ": ")
 }
 
 // taskMonitor returns where to ask how the task goes, or "".

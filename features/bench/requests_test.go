@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"ingot/bmc/sim/recorded"
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/recorded"
 	"ingot/model"
 	"ingot/model/must"
 )

@@ -219,11 +219,8 @@ func (o *outcome) arm(do proposal.Arm, a *proposal.Answer) {
 func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 	f, r := a.Failed, a.Reset
 	switch {
-	case f != nil && f.Kind == proposal.FailureUnsure && f.Reason == model.ReasonPowerOnRefused: // it was accepted, and its task failed
-		asked := *o.rec.Power.Asked
-		asked.Before, asked.Problem = r.Before, f.Text
-		o.rec.Power.Asked, o.reading, o.failed = &asked, o.reading.Asked(), nil
-		endOperation(&o.rec, model.OutcomeRefused, f.Text)
+	case taskFailed(f):
+		o.refusedOn(r.Before, f.Text)
 		return
 	case f != nil && f.Kind == proposal.FailureUnrecorded:
 	case f != nil && f.Kind == proposal.FailureUndone:
@@ -244,6 +241,19 @@ func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 		says = "it was off, so it was switched on instead"
 	}
 	endOperation(&o.rec, model.OutcomeDone, says)
+}
+
+// taskFailed reports whether a power-on was accepted, and its task failed.
+func taskFailed(f *proposal.Failure) bool {
+	return f != nil && f.Kind == proposal.FailureUnsure && f.Reason == model.ReasonPowerOnRefused
+}
+
+// refusedOn notes a power-on that the BMC accepted, and whose task failed.
+func (o *outcome) refusedOn(before model.Power, problem string) {
+	asked := *o.rec.Power.Asked
+	asked.Before, asked.Problem = before, problem
+	o.rec.Power.Asked, o.reading, o.failed = &asked, o.reading.Asked(), nil
+	endOperation(&o.rec, model.OutcomeRefused, problem)
 }
 
 // endOperation notes the outcome of the operation that requested a reset, if one did.
