@@ -15,6 +15,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     When BMC "bmc1" is plugged in
     Then "bmc1-system-0" is Available
     And no password was refused by BMC "bmc1"
+    And the status branch shows for BMC "bmc1": "DefaultCredentials"
 
   Scenario: passwords are tried in their order
     Given the networks
