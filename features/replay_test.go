@@ -21,7 +21,7 @@ func pushDisturbance(ctx context.Context, before, disturbing, undoing string) er
 		out, err := gitIn(ctx, clone, append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
 		return strings.TrimSpace(out), err
 	}
-	if _, err := gitIn(ctx, w.dir, "clone", "--quiet", w.repo.Dir, clone); err != nil {
+	if _, err := gitIn(ctx, w.dir, "clone", "--quiet", "--no-local", w.repo.Dir, clone); err != nil {
 		return err
 	}
 	if err := errors.Join(os.Remove(filepath.Join(clone, claimPath("web"))), w.disturb(clone)); err != nil {
