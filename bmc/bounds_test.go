@@ -173,7 +173,7 @@ func TestCollectionsAreBounded(t *testing.T) {
 		},
 	} {
 		all, err := read(uri)
-		want := fmt.Sprintf("GET %s: the BMC answers, but not with what was asked for: what is listed has more than %d bytes", uri, maxListed)
+		want := fmt.Sprintf("GET %s: the BMC's answer is incomplete, or not the requested resource: what is listed has more than %d bytes", uri, maxListed)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", uri, err, want)
 		}

@@ -24,7 +24,7 @@ func digestOf(t model.BMCTarget) digest {
 // breaker keeps refused credentials from being tried again, because accounts get locked, and one account of a directory serves
 // many BMCs. A BMC is not asked for 15 minutes. Once enough BMCs have refused credentials that no BMC ever accepted, none is.
 // A BMC that refuses the credentials that it accepted before is starting, or its account is locked: it is asked at the pace
-// of model.Acceptance, and no other BMC is concerned. Neither is one by the refusal of defaults, which BMCs share that have
+// of model.Refusals, and no other BMC is concerned. Neither is one by the refusal of defaults, which BMCs share that have
 // nothing else in common.
 type breaker struct {
 	now func() time.Time

@@ -80,12 +80,12 @@ func TestDiscoverFindsMachines(t *testing.T) {
 		"a UUID of zeros tells nothing (B23)": {
 			members: []any{sys("/s/0", object{"UUID": "00000000-0000-0000-0000-000000000000"})},
 			want:    []model.SystemFact{{URI: "/s/0", Power: "On"}},
-			problem: "/s/0 has the UUID \"00000000-0000-0000-0000-000000000000\", which does not tell it from others",
+			problem: "/s/0 has the UUID \"00000000-0000-0000-0000-000000000000\", which does not identify it",
 		},
 		"a UUID of Fs tells nothing (B23)": {
 			members: []any{sys("/s/0", object{"UUID": "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"})},
 			want:    []model.SystemFact{{URI: "/s/0", Power: "On"}},
-			problem: "/s/0 has the UUID \"FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF\", which does not tell it from others",
+			problem: "/s/0 has the UUID \"FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF\", which does not identify it",
 		},
 		"a UUID that is missing is a problem (B23)": {
 			members: []any{sys("/s/0", object{"UUID": nil})},

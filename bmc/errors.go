@@ -65,7 +65,7 @@ var (
 	// sent there.
 	ErrNotAllowed = errors.New("the address is not allowed")
 	// ErrHalfAnswer: what came with 200 is no resource, or a collection that lacks members.
-	ErrHalfAnswer = errors.New("the BMC answers, but not with what was asked for")
+	ErrHalfAnswer = errors.New("the BMC's answer is incomplete, or not the requested resource")
 	// ErrOtherMachine: another machine is there than the one that is meant. Nothing was
 	// done to it.
 	ErrOtherMachine = errors.New("the BMC shows another machine")

@@ -106,13 +106,10 @@ type reading struct {
 
 // notShown notes as problems that a machine which is not off shows no processor or no memory.
 func (r *reading) notShown(power model.Power) {
-	switch {
-	case power == model.PowerOff:
-		return
-	case len(r.inv.Processors) == 0:
+	if power != model.PowerOff && len(r.inv.Processors) == 0 {
 		r.problem("the BMC shows no processor")
 	}
-	if r.inv.MemoryBytes == 0 {
+	if power != model.PowerOff && r.inv.MemoryBytes == 0 {
 		r.problem("the BMC shows no memory")
 	}
 }

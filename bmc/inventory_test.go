@@ -92,7 +92,7 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			prepare: func(f *fake) { f.resources[sysURI+"/Processors"]["Members"] = nil },
 			change:  func(i *model.Inventory) { i.Processors = nil },
 			problems: []string{"processors: bmc bmc-1: GET " + sysURI +
-				"/Processors: the BMC answers, but not with what was asked for: a collection with no Members"},
+				"/Processors: the BMC's answer is incomplete, or not the requested resource: a collection with no Members"},
 		},
 		"a collection that fails": {
 			prepare: failing(sysURI+"/Memory", http.StatusInternalServerError, "Base.1.0.InternalError"),

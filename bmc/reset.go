@@ -14,8 +14,8 @@ import (
 )
 
 // Reset asks for a power change by one POST and does not wait for its effect: that
-// the BMC accepted it is enough, unless it does so as a task that fails within seconds. It reads the machine first, and asks for nothing if that
-// is another one than is meant (ErrOtherMachine, ErrNoIdentity), or in another power state
+// the BMC accepted it is enough, unless its task fails within seconds. It identifies the machine
+// first, and asks for nothing if that is another one than is meant (ErrOtherMachine, ErrNoIdentity), or in another power state
 // than from, unless that is "" (ErrOtherPower), or is to be On and is.
 // A machine that already is Off as asked is no error. ErrUnsupported: the machine allows
 // no reset type that does this; for ResetGracefulOff the next step is ResetForceOff.

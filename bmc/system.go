@@ -170,7 +170,7 @@ func usableUUID(uuid string) (canonical, problem string) {
 	}
 	u, ok := model.ParseUUID(uuid)
 	if !ok || !u.IsUsable() {
-		return "", fmt.Sprintf("has the UUID %q, which does not tell it from others", printable(uuid, 64))
+		return "", fmt.Sprintf("has the UUID %q, which does not identify it", printable(uuid, 64))
 	}
 	return u.String(), ""
 }

@@ -29,7 +29,7 @@ func atForge(ctx context.Context, name string) (err error) {
 		return err
 	}
 	w.clients = append(w.clients, w.forge.Close)
-	w.remote, w.intervals = w.forge.URL, intervals{git: "1h", status: "200ms"}
+	w.remote, w.intervals = w.forge.URL, intervals{git: "1h", status: "200ms", poll: "1s"}
 	files := make(map[string]string)
 	for name, content := range map[string]string{"forge-token": forgeToken, "webhook-secret": "one before\n" + webhookSecret} {
 		files[name] = filepath.Join(w.dir, name)

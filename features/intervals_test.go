@@ -15,6 +15,7 @@ import (
 // Ingot that is told of pushes looks at once.
 type intervals struct {
 	git, status string // "" = the default
+	poll        string // of a BMC, the same
 	told        bool
 }
 
@@ -22,9 +23,9 @@ type intervals struct {
 // process. alone is for scenarios in which nobody tells Ingot of pushes. usual are the
 // defaults: what is written down and what is not when Ingot dies depends on them.
 var (
-	hurried = intervals{git: "1s", status: "200ms", told: true}
-	alone   = intervals{git: "200ms", status: "200ms"}
-	usual   = intervals{git: defaults.Git.Interval.String(), told: true}
+	hurried = intervals{git: "1s", status: "200ms", poll: "1s", told: true}
+	alone   = intervals{git: "200ms", status: "200ms", poll: "1s"}
+	usual   = intervals{git: defaults.Git.Interval.String(), poll: "1s", told: true}
 )
 
 var defaults = config.Default()

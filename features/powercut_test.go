@@ -16,6 +16,7 @@ import (
 // Limits of a power cut.
 const (
 	healsWithin = 2 * time.Minute // after the BMC is ready
+	startsIn    = 2 * time.Minute // the slowest BMC
 	mostRefused = 4               // refused requests, before a BMC locks its account
 )
 
@@ -28,6 +29,7 @@ var notSo = []string{
 // pace of their own: the first is ready after half a minute, the last after more than a minute.
 func cutAllPower(ctx context.Context) error {
 	w := siteOf(ctx)
+	w.intervals.poll = "" // from its next start: how soon a BMC is used depends on it
 	return w.whileDead(func() error {
 		for i, name := range sortedKeys(w.bmcs) {
 			each := 3*time.Second + time.Duration(i)*100*time.Millisecond
@@ -47,7 +49,7 @@ func healed(ctx context.Context) error {
 	w := siteOf(ctx)
 	ready := make(map[string]time.Time) // by BMC
 	late := make(map[string]string)     // by server, what it waits for
-	for {
+	for end := time.Now().Add(startsIn + healsWithin); ; {
 		now := time.Now()
 		for name, b := range w.bmcs {
 			if _, known := ready[name]; !known && len(b.Faults()) == 0 {
@@ -72,11 +74,10 @@ func healed(ctx context.Context) error {
 		if len(late) == 0 && len(ready) == len(w.bmcs) {
 			return w.noneLocked()
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %v", ctx.Err(), late)
+		if now.After(end) {
+			return fmt.Errorf("%d of %d BMCs are ready, and these servers wait: %v", len(ready), len(w.bmcs), late)
 		}
+		time.Sleep(time.Second)
 	}
 }
 

@@ -45,7 +45,10 @@ func (w *site) bindingSettings() string {
 
 // tuning are the flags for values that users cannot set.
 func (w *site) tuning() []string {
-	flags := []string{"--poll-interval=1s"}
+	var flags []string
+	if w.intervals.poll != "" {
+		flags = append(flags, "--poll-interval="+w.intervals.poll)
+	}
 	if w.intervals.status != "" {
 		flags = append(flags, "--status-interval="+w.intervals.status)
 	}

@@ -57,20 +57,13 @@ func (k DigestKey) Made(digest string) bool {
 
 // Credentials returns a fingerprint of credentials, "" without a key. A record has it, so a guess of the password must not be
 // confirmed by it. A plan makes one for each BMC, so it is a hash that begins with the key, cut in half against length
-// extension, which takes half the time of an HMAC. If it is the known one, that is returned, and nothing is allocated.
-func (k DigestKey) Credentials(user string, password Sensitive, known string) string {
+// extension, which takes half the time of an HMAC.
+func (k DigestKey) Credentials(user string, password Sensitive) string {
 	if k.key.IsZero() {
 		return ""
 	}
-	text := append(make([]byte, 0, 192), k.key.Reveal()...)
-	text = append(append(text, "bmc credentials\x00"...), user...)
-	sum := sha256.Sum256(append(append(text, 0), password.Reveal()...))
-	var digits [sha256.Size]byte
-	hex.Encode(digits[:], sum[:16])
-	if string(digits[:]) == known {
-		return known
-	}
-	return string(digits[:])
+	sum := sha256.Sum256([]byte(k.key.Reveal() + "bmc credentials\x00" + user + "\x00" + password.Reveal()))
+	return hex.EncodeToString(sum[:16])
 }
 
 func (k DigestKey) mac(text string) []byte {

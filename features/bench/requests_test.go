@@ -13,6 +13,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/recorded"
+	"ingot/features/internal/rig"
 	"ingot/model"
 	"ingot/model/must"
 )
@@ -78,7 +79,7 @@ func isBooted(s *sim.Server) bool {
 
 // follow notes the requests of each subject at the moment when its machine is as it should be, until all are.
 func (f *fleet) follow(all []*subject) {
-	for deadline := time.Now().Add(requestsLimit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	_ = rig.Within(requestsLimit, func() error { // those that are not are listed as not measured
 		left := 0
 		for _, s := range all {
 			if s.onboarded == 0 && wasProbed(s.machine) {
@@ -91,10 +92,11 @@ func (f *fleet) follow(all []*subject) {
 				left++
 			}
 		}
-		if left == 0 {
-			return
+		if left > 0 {
+			return fmt.Errorf("%d claims are not Booted", left)
 		}
-	}
+		return nil
+	})
 }
 
 func (s *subject) manifests(files map[string]string, image string) {

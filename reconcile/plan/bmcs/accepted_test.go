@@ -38,8 +38,8 @@ func sharing(change func(b1, b2 *model.BMCRecord)) *Input {
 }
 
 func TestAcceptedCredentials(t *testing.T) {
-	same := fingerprints.Credentials("root", model.NewSensitive(sharedPassword), "")
-	other := fingerprints.Credentials("root", model.NewSensitive("another"), "")
+	same := fingerprints.Credentials("root", model.NewSensitive(sharedPassword))
+	other := fingerprints.Credentials("root", model.NewSensitive("another"))
 	for name, tc := range map[string]struct {
 		b1, b2 string // accepted by these
 		want   model.Acceptance
@@ -60,14 +60,14 @@ func TestAcceptedCredentials(t *testing.T) {
 			}
 		})
 	}
-	if same == other || len(same) != 32 || strings.Contains(same, sharedPassword) || same == model.NewDigestKey([]byte(strings.Repeat("l", 32))).Credentials("root", model.NewSensitive(sharedPassword), "") {
+	if same == other || len(same) != 32 || strings.Contains(same, sharedPassword) || same == model.NewDigestKey([]byte(strings.Repeat("l", 32))).Credentials("root", model.NewSensitive(sharedPassword)) {
 		t.Errorf("the fingerprint is %q", same)
 	}
 }
 
 // TestRefusedForNow reads a BMC that refuses the credentials that it accepted before, whenever it is due, over restarts.
 func TestRefusedForNow(t *testing.T) {
-	same := fingerprints.Credentials("root", model.NewSensitive(sharedPassword), "")
+	same := fingerprints.Credentials("root", model.NewSensitive(sharedPassword))
 	in := sharing(func(b1, _ *model.BMCRecord) { b1.Accepted = same })
 	refused := proposal.Answer{Failed: &proposal.Failure{Reason: model.ReasonAuthenticationFailed, Text: "it refuses; correct the BMCSecret"}}
 	read := func() time.Time {
@@ -201,7 +201,7 @@ func BenchmarkLoad(b *testing.B) {
 			in.Desired.Add(&secret)
 			rec := *in.Observed.BMCs["b1"]
 			rec.Name = model.BMCName(bmc.Name)
-			rec.Accepted = key.Credentials("root", model.NewSensitive(sharedPassword), "")
+			rec.Accepted = key.Credentials("root", model.NewSensitive(sharedPassword))
 			in.Observed.BMCs[rec.Name] = &rec
 		}
 		b.Run(name, func(b *testing.B) {

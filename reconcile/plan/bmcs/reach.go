@@ -102,7 +102,7 @@ func (s *Set) ip(b *BMC) (string, proposal.Why) {
 // recognise notes in the BMC's target whether it accepted its credentials last.
 func (b *BMC) recognise(key model.DigestKey) {
 	t, rec := &b.Target, b.Record
-	b.credentials = key.Credentials(t.Username, t.Password, rec.Accepted)
+	b.credentials = key.Credentials(t.Username, t.Password)
 	if b.credentials != "" && b.credentials == rec.Accepted && !t.Trial {
 		t.Accepted = model.Acceptance{Here: true, Refused: rec.Refused}
 	}
