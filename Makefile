@@ -139,7 +139,7 @@ test-packages: setup ## Make packages of two versions, install, run, upgrade and
 	@bash .ci/container-test dist/packages/to/ingot-*-oci.tar
 
 demo: ## Try Ingot on a simulated rack, on loopback only
-	go run ./cmd/ingot demo
+	@VERSION="$(VERSION)" .ci/demo
 
 monitoring: ## Start the demo and a Prometheus with the rules of examples/monitoring loaded (Debian, Ubuntu)
 	@.ci/monitoring
