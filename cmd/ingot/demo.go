@@ -183,7 +183,7 @@ Give it back, which wipes its disks:
   git -C fleet commit -qm "release it" && git -C fleet push -q
 
 A tour: preview of a commit before its push, state of a server, approval of
-what the guard holds back, and the web page.
+steps that the guard holds back, and the web page.
 
   git -C fleet fetch -q; ./ingot plan --repository fleet
   ./ingot explain server %[7]s
