@@ -134,12 +134,12 @@ PACKAGE_ARCHITECTURES ?= amd64 arm64
 
 test-packages: setup ## Make packages of two versions, install, run, upgrade and purge them on a copy of this Debian that is thrown away, and run the container image (as root)
 	@OUT=dist/packages/from PARTS=packages bash .ci/dist 1.0.0 $$(dpkg --print-architecture) >/dev/null
-	@OUT=dist/packages/to PARTS="packages container" bash .ci/dist 1.0.1 $(PACKAGE_ARCHITECTURES) >/dev/null
+	@OUT=dist/packages/to PARTS="packages discovery container" DISCOVERY=$$(dpkg --print-architecture) bash .ci/dist 1.0.1 $(PACKAGE_ARCHITECTURES) >/dev/null
 	@bash .ci/package-test dist/packages/from dist/packages/to
 	@bash .ci/container-test dist/packages/to/ingot-*-oci.tar
 
 demo: ## Try Ingot on a simulated rack, on loopback only
-	go run ./cmd/ingot demo
+	@VERSION="$(VERSION)" .ci/demo
 
 monitoring: ## Start the demo and a Prometheus with the rules of examples/monitoring loaded (Debian, Ubuntu)
 	@.ci/monitoring

@@ -2,6 +2,8 @@ package examples
 
 import (
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
@@ -226,4 +228,74 @@ func TestWorkflowsAreYAMLAndShell(t *testing.T) {
 			t.Errorf("%s may do more than it needs to: %v", file, workflow.Permissions)
 		}
 	}
+}
+
+// The release is a tar archive with a script as its program.
+func TestWorkflowInstallsVerifiedRelease(t *testing.T) {
+	release := t.TempDir()
+	pack := exec.Command("sh", "-ec", `mkdir -p "$0/usr/bin" v1
+		printf '#!/bin/sh\necho installed\n' >"$0/usr/bin/ingot"; chmod +x "$0/usr/bin/ingot"
+		tar -czf "v1/$0.tar.gz" "$0"; cd v1; echo other >other; sha256sum * >SHA256SUMS`, "ingot-v1-linux-amd64")
+	pack.Dir = release
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("make the release: %v: %s", err, out)
+	}
+	altered := t.TempDir()
+	if err := os.CopyFS(altered, os.DirFS(release)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path.Join(altered, "v1", "ingot-v1-linux-amd64.tar.gz"), []byte("altered"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"ci/github.yaml", "ci/gitlab.yaml", "ci/forgejo.yaml"} {
+		for name, tc := range map[string]struct{ folder, version, want string }{
+			"the release is installed":    {release, "v1", "installed"},
+			"an altered archive fails":    {altered, "v1", "FAILED"},
+			"an unknown version fails":    {release, "v2", "404"},
+			"an unset variable is named":  {release, "", "INGOT_VERSION: set this"},
+			"a version not in sums fails": {altered, "v1/../v1", ""},
+		} {
+			t.Run(file+": "+name, func(t *testing.T) {
+				server := httptest.NewServer(http.FileServer(http.Dir(tc.folder)))
+				defer server.Close()
+				temp := t.TempDir()
+				install := exec.Command("bash", "-ec", installScript(t, file)+`
+					[ ! -e "$GITHUB_PATH" ] || PATH="$(cat "$GITHUB_PATH"):$PATH"
+					ingot`)
+				install.Dir = temp
+				install.Env = append(os.Environ(), "RUNNER_TEMP="+temp, "TMPDIR="+temp, "GITHUB_PATH="+path.Join(temp, "path"),
+					"INGOT_RELEASES="+server.URL, "INGOT_VERSION="+tc.version)
+				out, err := install.CombinedOutput()
+				if (err == nil) != (tc.want == "installed") || !strings.Contains(string(out), tc.want) {
+					t.Errorf("%v, %s", err, out)
+				}
+			})
+		}
+	}
+}
+
+// installScript returns the part of a workflow that installs Ingot.
+func installScript(t *testing.T, file string) string {
+	t.Helper()
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct{ Name, Run string }
+		}
+		Ingot struct {
+			BeforeScript []string `json:"before_script"`
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range workflow.Jobs["plan"].Steps {
+		if step.Name == "Install" {
+			return step.Run
+		}
+	}
+	return workflow.Ingot.BeforeScript[len(workflow.Ingot.BeforeScript)-1]
 }

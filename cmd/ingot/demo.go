@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,16 +68,18 @@ func (d *demoCommand) layout() (bmcs, perBMC int) {
 
 // Run shows the demo until ctx is done or its script is.
 func (d demoCommand) Run(ctx context.Context, c *console) (err error) {
+	progress := c.out
+	if c.json() {
+		progress = c.err // so that the output is one JSON document
+	}
+	fmt.Fprintf(progress, "Starting a simulated rack, a Git repository and the daemon, all on loopback.\n")
 	w, err := newDemoWorld(d, c.log)
 	if err != nil {
 		return fmt.Errorf("set up the demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, w.remove()) }()
 	err = w.run(ctx, func(ctx context.Context, fleet *adminClient) error {
-		s := &demoShow{demoCommand: d, console: c, world: w, fleet: fleet, began: time.Now(), progress: c.out}
-		if c.json() {
-			s.progress = c.err // so that the output is one JSON document
-		}
+		s := &demoShow{demoCommand: d, console: c, world: w, fleet: fleet, began: time.Now(), progress: progress}
 		return s.show(ctx)
 	})
 	if d.Dir != "" || d.Keep {
@@ -140,9 +143,8 @@ type demoShow struct {
 // show shows what happens; with --script it also commits the claim and its removal.
 func (s *demoShow) show(ctx context.Context) error {
 	bmcs, _ := s.layout()
-	s.say("A rack of %s behind %s, all on loopback. Repository: %s\n",
-		text.Plural(s.Servers, "server"), text.Plural(bmcs, "BMC"), s.world.repository.Dir)
-	s.say("To look at the fleet, open %s/ in a browser.\n", s.fleet.base)
+	s.say("%s behind %s, in %s. Web page: %s/\n\n",
+		text.Plural(s.Servers, "server"), text.Plural(bmcs, "BMC"), s.world.dir, s.fleet.base)
 	if s.Script {
 		return s.script(ctx)
 	}
@@ -166,28 +168,32 @@ func (s *demoShow) interrupted(err error) error {
 func (s *demoShow) say(format string, args ...any) { fmt.Fprintf(s.progress, format, args...) }
 
 func (s *demoShow) invitation() string {
-	clone := s.world.dir + "/fleet"
 	return fmt.Sprintf(`
-All %d servers are Available after %.0f s. Claim one with a commit:
+All %d servers are Available after %.0f s. Claim one in another terminal:
 
-  git clone %[3]s %[4]s
-  cp %[5]s %[4]s/%[6]s
-  git -C %[4]s add -A && git -C %[4]s commit -m "claim a server" && git -C %[4]s push
+  cd %s
+  export INGOT_ADDRESS=%s
+  cp %s fleet/%s
+  git -C fleet add . && git -C fleet commit -qm "claim a server"
+  git -C fleet push -q && ./ingot status --wait claim web-1
 
-and watch it here, in a browser at %[7]s/, or in another terminal:
+Give it back, which wipes its disks:
 
-  ingot status --address %[7]s
-  ingot status --git %[3]s
-  git -C %[3]s log -p status
-  curl %[7]s/metrics
+  git -C fleet rm -q %[6]s
+  git -C fleet commit -qm "release it" && git -C fleet push -q
 
-Release it with:
+A tour: preview of a commit before its push, state of a server, approval of
+steps that the guard holds back, and the web page.
 
-  git -C %[4]s rm %[6]s && git -C %[4]s commit -m "release it" && git -C %[4]s push
+  git -C fleet fetch -q; ./ingot plan --repository fleet
+  ./ingot explain server %[7]s
+  git -C fleet pull -q; ./ingot approve --repository fleet --push
+  %[4]s/
 
 Ctrl-C ends the demo.
 
-`, s.Servers, time.Since(s.began).Seconds(), s.world.repository.Dir, clone, s.world.claimFile, claimPath, s.fleet.base)
+`, s.Servers, time.Since(s.began).Seconds(), s.world.dir, s.fleet.base, claimFile, claimPath,
+		s.seen.List(report.Servers)[0].Name())
 }
 
 // await shows what changes until done returns true, or ctx is done. done also returns what is
@@ -220,9 +226,15 @@ func (s *demoShow) note(now *report.Documents) {
 	if s.seen == nil {
 		s.seen = report.NewDocuments(nil, nil)
 	}
-	for _, t := range transitions(s.seen, now, time.Since(s.began)) {
+	at := time.Since(s.began)
+	for _, t := range transitions(s.seen, now, at) {
 		s.timeline = append(s.timeline, t)
 		s.say("%s\n", t)
+	}
+	for _, p := range now.Fleet.Problems {
+		if s.seen.Fleet == nil || !slices.Contains(s.seen.Fleet.Problems, p) {
+			s.say("%7.1fs  %s\n", at.Seconds(), printable(p.String()))
+		}
 	}
 	s.seen = now
 }

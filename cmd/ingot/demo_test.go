@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -51,28 +52,68 @@ func interrupted(t *testing.T, until string, args ...string) (stdout, stderr str
 	return out.String(), errs.String(), code
 }
 
-func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
+// The test user has no Git identity, and makes a mistake once the claim is Booted.
+func TestDemoCommandsWorkWhenPasted(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT TESTED: the demo, for which this test needs the program git")
 	}
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	stdout, stderr, code := interrupted(t, "Ctrl-C ends the demo.", "demo", "--fast", "--servers", "3")
-	if code != 0 || stderr != "" {
-		t.Errorf("exit code %d: %s", code, stderr)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, errs, end := &screen{}, &screen{}, "Ctrl-C ends the demo."
+	pasted := make(chan error, 1)
+	out.until, out.then = end, sync.OnceFunc(func() { // the screen is locked
+		var script strings.Builder
+		for line := range strings.Lines(out.text.String()) {
+			if line, is := strings.CutPrefix(line, "  "); is && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "http") {
+				if len(line) > 79 && !strings.HasPrefix(line, "cd ") {
+					t.Errorf("%d columns are printed: %s", len(line)+1, line)
+				}
+				if strings.Contains(line, "ingot approve") { // refused when the status branch has moved on since the pull
+					line = "until " + strings.TrimSpace(line) + "; do :; done\n"
+				}
+				script.WriteString(line)
+			}
+		}
+		script.WriteString("sed s/power:/powr:/ web-1.yaml >fleet/claims/wrong.yaml; git -C fleet add .; git -C fleet commit -qm wrong; git -C fleet push -q")
+		go func() {
+			cmd := exec.CommandContext(ctx, "sh", "-ec", script.String())
+			cmd.Env = append(os.Environ(), "HOME="+tmp, "XDG_CONFIG_HOME="+tmp, "GIT_CONFIG_NOSYSTEM=1")
+			cmd.Stdout, cmd.Stderr = errs, errs
+			pasted <- cmd.Run()
+		}()
+	})
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"demo", "--fast", "--servers", "3"}, &console{in: strings.NewReader(""), out: out, err: errs})
+	}()
+	if err := <-pasted; err != nil {
+		t.Errorf("pasted commands: %v\n%s", err, errs)
+		cancel()
+	}
+	for !strings.Contains(out.String(), "claims/wrong.yaml:7:3: ") && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	cancel()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{
-		"A rack of 3 servers behind 3 BMCs", "Discovery → Available", "git clone " + tmp, "/fleet/claims/web-1.yaml", "push",
-		"ingot status --address http://127.0.0.1:", "ingot status --git " + tmp, "To look at the fleet, open http://127.0.0.1:",
-		"and watch it here, in a browser at http://127.0.0.1:",
+		"Starting a simulated rack", "3 servers behind 3 BMCs, in " + filepath.Join(tmp, "ingot-demo"), "Discovery → Available",
+		"Web page: http://127.0.0.1:", "Bound → Booted", "claims/wrong.yaml:7:3: ",
 	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("%q is missing in\n%s", want, stdout)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	left, err := os.ReadDir(tmp)
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	for _, want := range []string{"default/web-1  Booted", "Nothing happens to any machine", "server rack1-bmc-01-system-0: ", "Nothing waits for an approval"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("%q is missing in what the commands print:\n%s", want, errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(tmp, "ingot-demo")); !os.IsNotExist(err) {
+		t.Errorf("the folder of the demo is left: %v", err)
 	}
 }
 

@@ -26,7 +26,9 @@ import (
 const (
 	// claimName is the claim of the demo's script, claimPath its file.
 	claimName = model.ClaimName("default/web-1")
-	claimPath = "claims/web-1.yaml"
+	claimPath = "claims/default/web-1.yaml"
+	// claimFile holds the claim in the folder of the demo, ready to be copied.
+	claimFile = "web-1.yaml"
 
 	statusBranch = "status"
 )
@@ -49,7 +51,6 @@ type demoWorld struct {
 	repository *gitserver.Repo
 	rack       *sim.Rack
 	images     *ociserver.Registry
-	claimFile  string // holds the claim, ready to be copied
 	claimText  string
 	options    config.Options
 	log        *slog.Logger
@@ -97,11 +98,17 @@ func (w *demoWorld) make(d demoCommand) error {
 }
 
 // makeDir makes the folder of the demo: an empty one that the user names, or a
-// temporary one.
+// temporary one, with a short name if that is free.
 func (w *demoWorld) makeDir(dir string, keep bool) (err error) {
 	if dir == "" {
 		w.temporary = !keep
-		w.dir, err = os.MkdirTemp("", "ingot-demo-")
+		w.dir = filepath.Join(os.TempDir(), "ingot-demo")
+		if err = os.Mkdir(w.dir, 0o700); errors.Is(err, fs.ErrExist) {
+			w.dir, err = os.MkdirTemp("", "ingot-demo-")
+		}
+		if err != nil {
+			w.dir = "" // not ours to remove
+		}
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -131,11 +138,11 @@ func (w *demoWorld) pushImages() (probe string, err error) {
 		return "", err
 	}
 	w.claimText = fmt.Sprintf(claimManifest, linux)
-	w.claimFile = filepath.Join(w.dir, filepath.Base(claimPath))
-	return probe, os.WriteFile(w.claimFile, []byte(w.claimText), 0o644)
+	return probe, os.WriteFile(filepath.Join(w.dir, claimFile), []byte(w.claimText), 0o644)
 }
 
-// seed makes the repository and commits the quick start and the rack to it.
+// seed makes the repository, commits the quick start and the rack to it, and makes what the user
+// works with: a clone with an identity, and a link to this program.
 func (w *demoWorld) seed() error {
 	var err error
 	if w.repository, err = gitserver.New(w.dir, "fleet"); err != nil {
@@ -147,8 +154,19 @@ func (w *demoWorld) seed() error {
 		return err
 	}
 	maps.Copy(files, w.rack.Manifests())
-	_, err = w.repository.Commit(files, "add the rack")
-	return err
+	if _, err = w.repository.Commit(files, "add the rack"); err != nil {
+		return err
+	}
+	_, err = w.repository.Git("clone", "--quiet", "--config", "user.name=Demo", "--config", "user.email=demo@localhost",
+		"--config", "commit.gpgSign=false", w.repository.Dir, filepath.Join(w.dir, "fleet"))
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return os.Symlink(program, filepath.Join(w.dir, "ingot"))
 }
 
 func quickstart() (map[string]string, error) {

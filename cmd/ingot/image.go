@@ -127,6 +127,16 @@ func (m imageMakeCommand) Run(ctx context.Context, c *console) error {
 			return err
 		}
 		defer content.Close()
+		start, err := io.ReadAll(io.LimitReader(content, artifact.StartSize))
+		if err == nil {
+			_, err = content.Seek(0, io.SeekStart)
+		}
+		if err == nil {
+			err = artifact.CheckStart(l.mediaType, m.Arch, start)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.file, err)
+		}
 		img.Layers = append(img.Layers, artifact.Layer{MediaType: l.mediaType, Content: content})
 	}
 	if m.Disk != "" {

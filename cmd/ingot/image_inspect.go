@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"ingot/bootsvc/diskimage"
@@ -22,12 +25,13 @@ type imageInspectCommand struct {
 
 	Config string   `short:"c" placeholder:"FILE" help:"Use the registries, credentials and folders of this configuration, as the daemon does."`
 	Arch   []string `enum:"amd64,arm64" placeholder:"ARCHITECTURE" help:"The architectures that it must boot on. Default: any one."`
+	Verify bool     `help:"Also fetch the layers from a registry, and verify their digests and formats. Always done for a layout."`
 	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG, oci:FOLDER:TAG, https://HOST/PATH#sha256:DIGEST or a file."`
 }
 
 // Help implements kong.HelpProvider.
 func (imageInspectCommand) Help() string {
-	return `Reads the image with the daemon's own code. Layers that boot from the network are not fetched. A disk image is, because only its content shows its format, size, partitions and firmware; with --arch, only those for these architectures. Exits 1 if no server could boot it, or none of an architecture that --arch names.
+	return `Reads the image with the daemon's own code. Of a layout, the digest of each layer is verified, and that kernel, initramfs, squashfs and UKI are files of that format for the architecture; of a registry, only with --verify. A disk image is always fetched, because only its content shows its format, size, partitions and firmware; with --arch, only those for these architectures. Exits 1 if no server could boot it, or none of an architecture that --arch names.
 
 Examples:
 
@@ -113,6 +117,10 @@ func (i imageInspectCommand) inspect(ctx context.Context, c *console, disks *dis
 	}
 	defer images.Close()
 	result.Image = ref
+	parsed, err := model.ParseImageReference(ref)
+	if err != nil {
+		return result, err
+	}
 	for _, architecture := range inspectedArchitectures {
 		img, err := images.Resolve(ctx, ref, architecture)
 		a := inspected(architecture, img, err)
@@ -123,9 +131,55 @@ func (i imageInspectCommand) inspect(ctx context.Context, c *console, disks *dis
 			}
 			a = a.installing(disks.diskOf(ctx, architecture, src))
 		}
+		if err == nil && (i.Verify || parsed.Layout != "") {
+			a.verify(ctx, images, img)
+		}
 		result.Architectures = append(result.Architectures, a)
 	}
 	return result, nil
+}
+
+// verify reads the layers of an image, and marks it as not bootable if one differs from its digest or format.
+func (a *inspectedFor) verify(ctx context.Context, images *oci.Images, img model.PinnedImage) {
+	for n, layer := range oci.Layers(&img) {
+		if layer == nil {
+			continue
+		}
+		kind := []struct{ name, mediaType string }{
+			{"kernel", oci.MediaKernel}, {"initramfs", oci.MediaInitramfs}, {"squashfs", oci.MediaSquashfs}, {"UKI", oci.MediaUKI},
+		}[n]
+		if err := verifyLayer(ctx, images, img.Repository, layer, kind.mediaType, a.Architecture); err != nil {
+			failed := inspectedError(a.Architecture, err)
+			a.Bootable, a.By, a.Message = false, nil, kind.name+": "+failed.Message
+			a.Reason = cmp.Or(failed.Reason, model.ReasonValidationFailed)
+			return
+		}
+	}
+}
+
+func verifyLayer(ctx context.Context, images *oci.Images, repository string, layer *model.Layer, mediaType, architecture string) error {
+	ref, err := model.ParseImageReference(repository + "@" + layer.Digest)
+	if err != nil {
+		return err
+	}
+	body, err := images.Fetch(ref, layer)(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	verifier := digest.Digest(layer.Digest).Verifier() // a resolved digest is valid
+	content := io.TeeReader(body, verifier)
+	start, err := io.ReadAll(io.LimitReader(content, artifact.StartSize))
+	if err == nil {
+		_, err = io.Copy(io.Discard, content)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !verifier.Verified():
+		return fmt.Errorf("its content does not have the digest %s: make or pull the image again", layer.Digest)
+	}
+	return artifact.CheckStart(mediaType, architecture, start)
 }
 
 // installing is an image that is installed, and whose other layers are booted only for claims

@@ -284,7 +284,7 @@ func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))
 	c.printf("  run Ingot               ingot run --config %s\n", shellWord(n.config(dir)))
 	if n.Forge != "none" {
-		c.printf("  let checks run          say where the program is to be had and its checksum, in %s\n", forgeFiles[n.Forge])
+		c.printf("  let checks run          set the variables INGOT_VERSION and INGOT_RELEASES at the Git host, see %s\n", forgeFiles[n.Forge])
 	}
 	if n.local {
 		return

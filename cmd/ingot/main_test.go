@@ -28,7 +28,21 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SEEDS", seeds)
 			env.Setenv("SOPS", encrypted)
 			env.Setenv("DISK", disk)
+			for name, content := range bootFiles() {
+				if err := os.WriteFile(filepath.Join(env.WorkDir, name), content, 0o600); err != nil {
+					return err
+				}
+			}
 			return nil
 		},
 	})
+}
+
+// bootFiles are the smallest valid kernel, initramfs and UKI.
+func bootFiles() map[string][]byte {
+	kernel := append(make([]byte, 0x202), "HdrS"...)
+	arm := append(make([]byte, 0x40), "PE\x00\x00\x64\xaa"...)
+	copy(arm, "MZ")
+	arm[0x3c] = 0x40
+	return map[string][]byte{"vmlinuz": kernel, "initrd": []byte("070701"), "uki-arm64.efi": arm}
 }

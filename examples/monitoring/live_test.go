@@ -40,7 +40,6 @@ type world struct {
 	*testing.T
 	dir        string
 	ingot      string // the program
-	repository string // of the demo
 	claim      string // a claim of the demo's image
 	demo       string // host:port of its admin listener
 	all        string // the same of the second Ingot
@@ -130,26 +129,23 @@ func (w *world) run(name string, args ...string) {
 // commit changes the demo's repository: an empty content removes a file.
 func (w *world) commit(files map[string]string) {
 	w.Helper()
-	clone := filepath.Join(w.dir, "fleet")
-	if _, err := os.Stat(clone); err != nil {
-		w.run("git", "clone", "-q", "--no-local", w.repository, clone)
-	}
+	clone := filepath.Join(w.dir, "demo", "fleet")
 	for name, content := range files {
 		if content == "" {
 			w.run("git", "-C", clone, "rm", "-q", name)
 			continue
 		}
-		w.file("fleet/"+name, content)
+		w.file("demo/fleet/"+name, content)
 	}
 	w.run("git", "-C", clone, "add", "-A")
-	w.run("git", "-C", clone, "-c", "user.name=Test", "-c", "user.email=test@localhost", "commit", "-qm", "change")
+	w.run("git", "-C", clone, "commit", "-qm", "change")
 	w.run("git", "-C", clone, "push", "-q")
 }
 
 func (w *world) startDemo() {
-	got := w.start([]string{`git clone (\S+)`, `cp (\S+)`, `curl http://(\S+)/metrics`}, w.ingot, "demo", "--fast", "--dir", filepath.Join(w.dir, "demo"))
-	w.repository, w.demo = got[0], got[2]
-	claim, err := os.ReadFile(got[1])
+	dir := filepath.Join(w.dir, "demo")
+	w.demo = w.start([]string{`INGOT_ADDRESS=http://(\S+)`}, w.ingot, "demo", "--fast", "--dir", dir)[0]
+	claim, err := os.ReadFile(filepath.Join(dir, "web-1.yaml"))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -226,7 +222,7 @@ func discover() []byte {
 
 func (w *world) startPrometheus() {
 	w.Helper()
-	rules, err := filepath.Abs("rules.yaml")
+	rules, err := filepath.Abs("rules/*.yaml")
 	if err != nil {
 		w.Fatal(err)
 	}

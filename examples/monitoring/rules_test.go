@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,9 +33,10 @@ type testFile struct {
 	RuleFiles          []string `json:"rule_files"`
 	EvaluationInterval string   `json:"evaluation_interval"`
 	Tests              []struct {
-		Name        string `json:"name"`
-		Interval    string `json:"interval"`
-		InputSeries []struct {
+		Name           string            `json:"name"`
+		Interval       string            `json:"interval"`
+		ExternalLabels map[string]string `json:"external_labels"`
+		InputSeries    []struct {
 			Series string `json:"series"`
 			Values string `json:"values"`
 		} `json:"input_series"`
@@ -62,30 +62,42 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-func rules(t *testing.T) (all []rule) {
+func rulesIn(t *testing.T, name string) (all []rule) {
 	t.Helper()
 	var file ruleFile
-	readYAML(t, "rules.yaml", &file)
+	readYAML(t, "rules/"+name+".yaml", &file)
 	for _, g := range file.Groups {
 		all = append(all, g.Rules...)
 	}
 	return all
 }
 
+func rules(t *testing.T) []rule {
+	t.Helper()
+	return append(rulesIn(t, "recording"), alerts(t)...)
+}
+
 func alerts(t *testing.T) []rule {
 	t.Helper()
-	return slices.DeleteFunc(rules(t), func(r rule) bool { return r.Alert == "" })
+	return append(rulesIn(t, "page"), rulesIn(t, "ticket")...)
+}
+
+func TestFilesOfRules(t *testing.T) {
+	for name, severity := range map[string]string{"recording": "", "page": "page", "ticket": "ticket"} {
+		for _, r := range rulesIn(t, name) {
+			if (r.Alert == "") != (severity == "") || r.Labels["severity"] != severity || severity != "" && r.Labels["service"] != "ingot" {
+				t.Errorf("rules/%s.yaml: %s%s has labels %v", name, r.Record, r.Alert, r.Labels)
+			}
+		}
+	}
 }
 
 func TestEachAlertSaysWhatWaitsAndWhereToReadOn(t *testing.T) {
 	for _, r := range alerts(t) {
-		if s := r.Labels["severity"]; s != "critical" && s != "warning" && s != "info" {
-			t.Errorf("%s has severity %q: critical, warning and info are the ones", r.Alert, s)
-		}
 		if s := r.Annotations["summary"]; !strings.HasSuffix(s, ".") {
 			t.Errorf("%s says %q, which is no sentence", r.Alert, s)
 		}
-		if url := r.Annotations["runbook_url"]; !strings.HasSuffix(url, "/docs/runbooks.md#"+strings.ToLower(r.Alert)) {
+		if url := r.Annotations["runbook_url"]; url != `{{ or $externalLabels.ingot_runbooks "docs/runbooks.md" }}#`+strings.ToLower(r.Alert) {
 			t.Errorf("%s has runbook_url %q", r.Alert, url)
 		}
 		for _, label := range grouped(r.Expr) {
@@ -164,6 +176,52 @@ func TestEachAlertHasAHistoryThatFiresAndOneThatDoesNot(t *testing.T) {
 	}
 }
 
+var matcher = regexp.MustCompile(`^(\w+)=~?"([^"]*)"$`)
+
+// TestInhibitRules checks what amtool does not: that alerts exist, and have the labels that rules compare.
+func TestInhibitRules(t *testing.T) {
+	known := make(map[string]rule)
+	for _, r := range alerts(t) {
+		known[r.Alert] = r
+	}
+	var file struct {
+		Route        map[string]any   `json:"route"`
+		Receivers    []map[string]any `json:"receivers"`
+		InhibitRules []struct {
+			SourceMatchers []string `json:"source_matchers"`
+			TargetMatchers []string `json:"target_matchers"`
+			Equal          []string `json:"equal"`
+		} `json:"inhibit_rules"`
+	}
+	readYAML(t, "alertmanager.yaml", &file)
+	if len(file.InhibitRules) == 0 {
+		t.Fatal("no inhibit_rules")
+	}
+	for _, i := range file.InhibitRules {
+		for _, m := range append(i.SourceMatchers, i.TargetMatchers...) {
+			parts := matcher.FindStringSubmatch(m)
+			if parts == nil {
+				t.Errorf("%s is not a matcher", m)
+				continue
+			}
+			if parts[1] != "alertname" {
+				continue
+			}
+			for name := range strings.SplitSeq(parts[2], "|") {
+				r, ok := known[name]
+				if !ok {
+					t.Errorf("%s is not an alert", name)
+				}
+				for _, label := range i.Equal {
+					if !strings.Contains(r.Annotations["summary"], "$labels."+label) {
+						t.Errorf("%s has no label %s", name, label)
+					}
+				}
+			}
+		}
+	}
+}
+
 // program is the path of a program of Prometheus' package. Without it the test is skipped,
 // unless INGOT_LAB=required says that nothing may be.
 func program(t *testing.T, name string) string {
@@ -187,7 +245,7 @@ func TestPromtoolFindsTheRulesRightAndTheHistoriesTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check", "rules", "rules.yaml"}, append([]string{"test", "rules"}, files...)} {
+	for _, args := range [][]string{{"check", "rules", "rules/recording.yaml", "rules/page.yaml", "rules/ticket.yaml"}, append([]string{"test", "rules"}, files...)} {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}

@@ -95,18 +95,23 @@ func holdText(h Held) string {
 // code is a name as it is, in a fixed pitch: forges interpret nothing within it.
 func code(s string) string { return "<code>" + entities(s) + "</code>" }
 
-// entities writes everything except letters, digits and blanks in a way that has no meaning in HTML and
-// Markdown. Line ends become blanks. Control characters, and those that change the direction of writing,
-// are dropped.
+// plainPunctuation has no meaning in HTML and Markdown behind a letter. Before the first letter it may begin a list.
+const plainPunctuation = `-,.;:()/'"+=?`
+
+// entities escapes what has a meaning in HTML and Markdown. Line ends become blanks. Control characters, and those that
+// change the direction of writing, are dropped.
 func entities(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	begun := false
+	for i, r := range s {
+		link := strings.HasPrefix(s[i:], "://") || r == '.' && strings.HasSuffix(s[:i], "www")
 		switch {
 		case unicode.IsSpace(r):
 			b.WriteByte(' ')
 		case string(r) != joiner && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar):
-		case r > unicode.MaxASCII, unicode.IsLetter(r), unicode.IsDigit(r):
+		case r > unicode.MaxASCII, unicode.IsLetter(r), unicode.IsDigit(r), begun && !link && strings.ContainsRune(plainPunctuation, r):
 			b.WriteRune(r)
+			begun = begun || unicode.IsLetter(r)
 		default:
 			fmt.Fprintf(&b, "&#%d;", r)
 		}
@@ -124,7 +129,4 @@ var references = strings.NewReplacer(
 )
 
 // prose is a sentence that may hold what others wrote.
-func prose(s string) string { return plainPunctuation.Replace(entities(references.Replace(s))) }
-
-// plainPunctuation needs no entity between words.
-var plainPunctuation = strings.NewReplacer("&#44;", ",", "&#59;", ";", "&#40;", "(", "&#41;", ")", "&#47;", "/", "&#39;", "'")
+func prose(s string) string { return entities(references.Replace(s)) }

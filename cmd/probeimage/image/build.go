@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -229,6 +230,9 @@ func (b *builder) probe(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read metalprobe: %w", err)
 		}
+		if err := checkProbe(content, b.Arch); err != nil {
+			return nil, fmt.Errorf("%s: %w", b.Probe, err)
+		}
 		return content, nil
 	}
 	b.say("metalprobe  go build, %s", b.Arch)
@@ -241,6 +245,23 @@ func (b *builder) probe(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("build metalprobe (in Ingot's source; or give one with --probe): %w: %s", err, bytes.TrimSpace(text))
 	}
 	return os.ReadFile(out)
+}
+
+// checkProbe refuses a program that does not start as the init of an architecture: the initramfs has no libraries.
+func checkProbe(program []byte, arch string) error {
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return fmt.Errorf("not a Linux program: %w", err)
+	}
+	if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]; f.Machine != want {
+		return fmt.Errorf("the program is for %s, not for %s", f.Machine, want)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("the program is linked dynamically: build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
 }
 
 func (b *builder) initramfs(k *kernel, probe []byte) ([]byte, error) {

@@ -180,6 +180,21 @@ func x86Kernel(release string) []byte {
 	return b
 }
 
+// program is an ELF file with one segment.
+func program(machine elf.Machine, segment elf.ProgType) []byte {
+	h := elf.Header64{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+	}
+	var b bytes.Buffer
+	for _, part := range []any{h, elf.Prog64{Type: uint32(segment)}} {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			panic(err) // of fixed size
+		}
+	}
+	return b.Bytes()
+}
+
 func TestAKernelOfTheUsersOwn(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string, content []byte) string {
@@ -188,7 +203,7 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 		return path
 	}
 	right, wrong := write("right", x86Kernel("6.1.0-9-amd64")), write("wrong", x86Kernel("6.12.1"))
-	probe, stub := write("metalprobe", []byte("probe")), write("stub", uefiStub())
+	probe, stub := write("metalprobe", program(elf.EM_X86_64, elf.PT_LOAD)), write("stub", uefiStub())
 	write("modules/kernel/virtio_net.ko", elfModule(modinfo))
 	empty := filepath.Join(folder, "empty")
 	must.Do(t, os.Mkdir(empty, 0o755))
@@ -210,11 +225,22 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 		"no modules": {
 			o: Options{Kernel: right, Modules: empty, Probe: probe, Stub: stub}, err: "there are no modules in",
 		},
-		"a kernel only":                  {o: Options{Kernel: right}, err: "belong together"},
-		"an architecture that is none":   {o: Options{Arch: "sparc"}, err: "use amd64 or arm64"},
-		"a flavour that is none":         {o: Options{Flavour: "rt"}, err: "use generic or cloud"},
-		"a command line of two lines":    {o: Options{Arguments: "a\nb"}, err: "one line"},
-		"a kernel that is not there":     {o: Options{Kernel: right + "x", Modules: modules}, err: "read kernel: open"},
+		"a kernel only":                {o: Options{Kernel: right}, err: "belong together"},
+		"an architecture that is none": {o: Options{Arch: "sparc"}, err: "use amd64 or arm64"},
+		"a flavour that is none":       {o: Options{Flavour: "rt"}, err: "use generic or cloud"},
+		"a command line of two lines":  {o: Options{Arguments: "a\nb"}, err: "one line"},
+		"a kernel that is not there":   {o: Options{Kernel: right + "x", Modules: modules}, err: "read kernel: open"},
+		"a probe linked dynamically": {
+			o:   Options{Kernel: right, Modules: modules, Probe: write("dynamic", program(elf.EM_X86_64, elf.PT_INTERP)), Stub: stub},
+			err: "dynamic: the program is linked dynamically: build it with CGO_ENABLED=0",
+		},
+		"a probe of another architecture": {
+			o:   Options{Kernel: right, Modules: modules, Probe: write("arm", program(elf.EM_AARCH64, elf.PT_LOAD)), Stub: stub},
+			err: "arm: the program is for EM_AARCH64, not for EM_X86_64",
+		},
+		"a script as probe": {
+			o: Options{Kernel: right, Modules: modules, Probe: write("script", []byte("#!/bin/sh\n")), Stub: stub}, err: "script: not a Linux program",
+		},
 		"a stub that is no UEFI program": {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: probe}, err: "read UEFI stub"},
 	} {
 		t.Run(title, func(t *testing.T) {
