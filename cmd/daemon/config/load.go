@@ -55,6 +55,17 @@ func Load(file string, env []string) (Options, error) {
 	return opts, nil
 }
 
+// Read returns the defaults, overlaid with what file says. Values, and the files that they name, are not checked: they
+// may be those of another machine.
+func Read(file string) (Options, error) {
+	opts := Default()
+	data, err := readFile(file)
+	if err == nil {
+		err = model.JoinErrors(model.DecodeStrict(file, data, &opts))
+	}
+	return opts, err
+}
+
 // findProbe has servers discovered with the image that a package installed, where no other
 // is set: the layout "probe" in the first of boot.imageDirs that has one.
 func (o *Options) findProbe() {
