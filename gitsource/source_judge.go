@@ -42,7 +42,7 @@ func (s *Source) judge(t target, way ancestry) error {
 	s.store.forget()
 	switch {
 	case errors.Is(err, errPathMissing):
-		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))
+		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s (git.path) is not in %s: %v; %s", s.opts.Path, s.target.revision(), err, s.stays()))
 		return nil
 	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.target.revision(), err, s.stays()))
