@@ -39,6 +39,10 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
 			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
 	}
+	if tool := OtherTool(file); tool != "" && !Foreign(file, data) {
+		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Rule: RuleUnknownKind,
+			Message: "this is " + tool + ", which Ingot does not read: put it into .ingotignore"}}
+	}
 	r := fileReader{file: file, opts: opts, text: data}
 	docs := splitDocuments(data)
 	if mentionsSops(data) && r.sealed(docs) {
@@ -334,6 +338,10 @@ func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, m *Meta, values m
 	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if key.Tag == tagMerge {
+			d.failBy(RuleSyntax, key, noMerge)
+			continue
+		}
 		if !isText(key) || !isSecretKey(key.Value) {
 			d.fail(key, `found a key that is none, want letters, digits, "-", "_" and "."`)
 			continue

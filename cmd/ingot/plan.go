@@ -35,7 +35,7 @@ type planCommand struct {
 
 // Help implements kong.HelpProvider.
 func (planCommand) Help() string {
-	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC and no registry, and changes nothing: an image that is to be installed is not checked, and neither are Secrets that are encrypted, unless --age-key-file opens them. A branch with several commits is judged as one commit and commit by commit, and the worse plan is shown.
+	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC and no registry, and changes nothing: images are not checked, and neither are Secrets that are encrypted, unless --age-key-file opens them. A branch with several commits is judged as one commit and commit by commit, and the worse plan is shown.
 
 The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
