@@ -39,10 +39,6 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
 			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
 	}
-	if tool := OtherTool(file); tool != "" && !Foreign(file, data) {
-		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Rule: RuleUnknownKind,
-			Message: "this is " + tool + ", which Ingot does not read: put it into .ingotignore"}}
-	}
 	r := fileReader{file: file, opts: opts, text: data}
 	docs := splitDocuments(data)
 	if mentionsSops(data) && r.sealed(docs) {
@@ -57,6 +53,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		r.document(doc)
 	}
 	SortProblems(r.problems)
+	noKind := func(p Problem) bool { return p.Field == "kind" && p.Rule == RuleRequired }
+	if tool := otherTool(file); tool != "" && len(r.objects) == 0 && slices.ContainsFunc(r.problems, noKind) {
+		r.problems = []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Rule: RuleUnknownKind,
+			Message: "this is " + tool + ", which Ingot does not read: put it into .ingotignore"}}
+	}
 	return r.objects, r.problems
 }
 

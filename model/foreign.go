@@ -32,8 +32,8 @@ func Foreign(file string, data []byte) bool {
 	return len(docs) > 0
 }
 
-// OtherTool returns what a file is that another tool reads although its fields are like those of a manifest; "" for others.
-func OtherTool(file string) string {
+// otherTool names a file of another tool by its file name; "" for others.
+func otherTool(file string) string {
 	switch strings.ToLower(path.Base(file)) {
 	case "chart.yaml", "chart.yml", "chart.lock":
 		return "a Helm chart"

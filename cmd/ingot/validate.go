@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"ingot/bootsvc/ignition"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
@@ -68,9 +67,6 @@ func (v validateCommand) Run(c *console) error {
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}
-	if check.boots.Compiler, err = ignition.New(ignition.Options{}); err != nil {
-		return err
-	}
 	if err = check.configure(v.Config); err != nil {
 		return err
 	}
@@ -85,7 +81,7 @@ func (v validateCommand) Run(c *console) error {
 	switch {
 	case err == nil && found.Errors > 0:
 		err = fmt.Errorf("%s in %s", text.Plural(found.Errors, "error"), text.Plural(found.Files, "file"))
-	case err == nil && found.Objects == 0 && found.Warnings == 0:
+	case err == nil && found.Files == 0 && found.Ignored == 0:
 		err = errors.New("nothing was checked: there is no manifest")
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ingot/bootsvc/claimcheck"
+	"ingot/bootsvc/ignition"
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource"
 	"ingot/gitsource/sops"
@@ -48,7 +49,13 @@ func (m *manifestCheck) configure(file string) error {
 }
 
 func newManifestCheck(strictSecrets bool) *manifestCheck {
-	return &manifestCheck{strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired()}
+	compiler, err := ignition.New(ignition.Options{})
+	if err != nil {
+		panic(err) // the built-in template is wrong
+	}
+	return &manifestCheck{
+		strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired(), boots: claimcheck.Checker{Compiler: compiler},
+	}
 }
 
 // openFunc opens an encrypted file, for model.DecodeOptions.
