@@ -164,12 +164,12 @@ func diagnose(err error) (failureKind, string) {
 	}
 	text := err.Error()
 	switch {
-	case errors.As(err, &unknown) && unknown.IsNotFound:
-		return failureNetwork, fmt.Sprintf("there is no host %s (DNS); check the spelling of git.url, and the resolver of this machine", unknown.Name)
+	case errors.As(err, &unknown) && (unknown.IsNotFound || strings.Contains(unknown.Err, "no such host")):
+		return failureNetwork, fmt.Sprintf("the server cannot be reached: there is no host %s (DNS); check the spelling of git.url, and the resolver of this machine", unknown.Name)
 	case errors.As(err, &unknown):
-		return failureNetwork, fmt.Sprintf("the DNS server does not answer for %s; check the resolver of this machine", unknown.Name)
+		return failureNetwork, fmt.Sprintf("the server cannot be reached: the DNS server does not answer for %s; check the resolver of this machine", unknown.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return failureNetwork, "the server refuses connections: nothing listens at that port; check host and port of git.url, and that the Git host runs"
+		return failureNetwork, "the server cannot be reached: it refuses connections, nothing listens at that port; check host and port of git.url, and that the Git host runs"
 	case errors.Is(err, transport.ErrAuthenticationRequired):
 		return failureAuth, "the server wants other credentials than it was given (401); look at auth.usernameFile and auth.passwordFile"
 	case errors.Is(err, transport.ErrAuthorizationFailed):

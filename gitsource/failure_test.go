@@ -34,7 +34,7 @@ func TestFailureTexts(t *testing.T) {
 		"commit", "--quiet", "--allow-empty", "--message=a").Run())
 	for name, tc := range map[string]struct{ url, want string }{
 		"DNS":     {"http://git.invalid/r.git", "there is no host git.invalid (DNS); check the spelling of git.url"},
-		"refused": {gone.URL + "/r.git", "the server refuses connections: nothing listens at that port"},
+		"refused": {gone.URL + "/r.git", "it refuses connections, nothing listens at that port"},
 		"401":     {answer(401, ""), "other credentials than it was given (401); look at auth.usernameFile"},
 		"403":     {answer(403, ""), "they do not allow this (403); give them read access"},
 		"404":     {answer(404, ""), "there is no such repository, or the credentials do not show it (404); check the path of git.url"},
@@ -56,4 +56,19 @@ func tlsServer(t *testing.T) string {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	return server.URL + "/r.git"
+}
+
+// A folder that is not there is named, with those that are.
+func TestCheckPath(t *testing.T) {
+	repo := repoWithClaim(t)
+	must.Get(repo.Commit(map[string]string{"fleet/a.yaml": claimYAML("a", "a"), "docs/b.txt": "b"}, "add a"))(t)
+	check := func(path string) error {
+		return CheckPath(t.Context(), repo.URL(), Ref{Branch: "main"}, Auth{}, path, 10*time.Second)
+	}
+	if err := check("fleet"); err != nil {
+		t.Error(err)
+	}
+	if err := check("flett"); err == nil || !strings.Contains(err.Error(), "folder flett is not in main@sha1:") || !strings.HasSuffix(err.Error(), "there are only docs, fleet") {
+		t.Error(err)
+	}
 }
