@@ -106,7 +106,7 @@ fmt: ## Format the code
 
 bench: ## Run the benchmarks of the packages, of a fleet, of boots, of networks, and of docs/first-rack.md (as root)
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
-	go test -run '^$$' -bench 'Fleet|Boot|Change' -benchtime 1x -timeout 15m ./features/bench
+	go test -run '^$$' -bench 'Fleet|Boot|Change|Requests' -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench DHCP -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench FirstRack -benchtime 1x -timeout 15m ./features/bench
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"ingot/model"
 )
@@ -16,12 +17,12 @@ import (
 // has to clear the override once the machine has booted. A machine without UEFI HTTP boot
 // gets PXE. For a boot from disk the boot options of disks that are off are switched on.
 //
-// ErrUnsupported: the machine has no boot override, or none for the method.
+// ErrUnsupported: the machine has no boot override, or none for the method; for one from the network ErrNoNetworkBoot.
 // ErrOverrideNotKept: no variant was kept; the error says what was asked and read.
 // ErrOtherMachine, ErrNoIdentity: it is another machine than the one meant, as of Reset.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	var name string
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identity, func(ctx context.Context, c *client, _ SystemState) (err error) {
 		name, err = c.bootOnce(ctx, t, method)
 		return err
 	})
@@ -34,9 +35,16 @@ func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.
 func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	uri := t.URI
 	s := c.state(uri)
+	if r := s.refused; r.method == method && c.opts.Clock().Before(r.until) {
+		return "", r.err
+	}
 	target, err := s.bootTarget(method)
 	if err != nil {
-		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrUnsupported, Detail: err.Error()}
+		kind := ErrNoNetworkBoot
+		if method == model.BootDisk {
+			kind = ErrUnsupported
+		}
+		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: kind, Detail: err.Error()}
 	}
 	if method == model.BootDisk {
 		if err := c.enableDisks(ctx, t); err != nil {
@@ -58,7 +66,7 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 			return "", err
 		}
 		if err == nil && r.want.keptIn(read) {
-			c.learn(uri, func(s *systemState) { *s.lastVariant(target) = r })
+			c.learn(uri, func(s *systemState) { *s.lastVariant(target), s.armed, s.refused = r, true, refusedBoot{} })
 			return r.name, nil
 		}
 		if e := asError(err); e != nil && e.says("OperationSupportedInFutureStateURI") {
@@ -67,8 +75,19 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 		tried = append(tried, outcome(r, read, err))
 		c.log.Debug("boot override not kept", "system", uri, "variant", r.name, "asked", r.want.String(), "err", err)
 	}
-	return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrOverrideNotKept, Detail: strings.Join(tried, "; ")}
+	err = &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrOverrideNotKept, Detail: strings.Join(tried, "; ")}
+	c.learn(uri, func(s *systemState) {
+		n := s.refused.times
+		s.refused = refusedBoot{method, err, n + 1, c.opts.Clock().Add(min(refusedPause<<min(n, 8), refusedPauseMax))}
+	})
+	return "", err
 }
+
+// The pause before the variants of an override are written again, of which a BMC kept none.
+const (
+	refusedPause    = 5 * time.Minute // the first
+	refusedPauseMax = time.Hour
+)
 
 func outcome(r variant, read boot, err error) string {
 	if e := asError(err); e != nil {

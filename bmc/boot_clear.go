@@ -13,7 +13,7 @@ import (
 // ClearBootOverride makes the next boot follow the boot order. It writes only if there is
 // an override, so that the usual case is one GET.
 func (p *Pool) ClearBootOverride(ctx context.Context, t model.SystemTarget) error {
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) error { return c.clearBoots(ctx, t.URI) })
+	err := p.changeSystem(ctx, t, (*reader).identify, func(ctx context.Context, c *client, _ SystemState) error { return c.clearBoots(ctx, t.URI) })
 	if err != nil {
 		return fmt.Errorf("clear boot override: %w", err)
 	}

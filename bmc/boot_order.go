@@ -26,7 +26,7 @@ const maxBootOptions = 256
 // ErrNoIdentity: it is another machine than the one meant, as of Reset.
 func (p *Pool) SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) (model.ShownBootOrder, error) {
 	var shown model.ShownBootOrder
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, s SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identify, func(ctx context.Context, c *client, s SystemState) (err error) {
 		if err = c.isOff(t, s); err == nil {
 			shown, err = c.setBootOrder(ctx, t, want)
 		}
@@ -106,7 +106,7 @@ func (c *client) tryOrder(ctx context.Context, t model.SystemTarget, at string, 
 		err = c.isOff(t, s)
 	}
 	if err == nil {
-		err = c.write(ctx, t.URI, at, map[string]any{"Boot": map[string]any{"BootOrder": order}})
+		_, err = c.write(ctx, t.URI, at, map[string]any{"Boot": map[string]any{"BootOrder": order}})
 	}
 	if err == nil {
 		_, err = c.identify(ctx, t)

@@ -94,7 +94,7 @@ func TestSetBootOrder(t *testing.T) {
 		},
 		"that the account may not set": {
 			prepare: []func(*fake){refusesOrders(sysURI, http.StatusForbidden, "Base.1.0.InsufficientPrivilege")},
-			patches: []string{sysURI}, err: ErrUnauthorized, says: "InsufficientPrivilege",
+			patches: []string{sysURI}, err: ErrReadOnly, says: "InsufficientPrivilege",
 		},
 		"that is not kept": {
 			prepare: []func(*fake){func(f *fake) { f.store = func(string, object) int { return http.StatusNoContent } }},

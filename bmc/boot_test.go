@@ -320,7 +320,7 @@ func TestBootOnce(t *testing.T) {
 				n := 0
 				f.etag = func(object) string { n++; return `"` + strings.Repeat("x", n) + `"` }
 			},
-			want: "default", requests: 3, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
+			want: "default", requests: 4, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
 		},
 		"with a weak ETag is written without condition (B17)": {
 			prepare: func(f *fake) {

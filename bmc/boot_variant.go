@@ -52,7 +52,7 @@ const (
 
 func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 	if s.boot.empty() && s.settings == "" && len(s.quirk.settings) == 0 {
-		return "", errors.New("the machine has no boot override; set its boot order by hand")
+		return "", errors.New("the machine has no boot override")
 	}
 	targets := s.boot.Targets
 	if len(targets) == 0 || slices.Contains(targets, string(method)) {

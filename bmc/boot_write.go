@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,9 +18,12 @@ var readBackAfter = []time.Duration{time.Second, 2 * time.Second, 3 * time.Secon
 // first variant is read again after some time, so that no other is written on top of one that
 // is only late.
 func (c *client) try(ctx context.Context, system string, r variant, before boot) (boot, error) {
-	failed := c.patchBoot(ctx, system, r)
+	answered, failed := c.write(ctx, system, r.uri, map[string]any{"Boot": r.want})
 	if failed != nil && (refusesChange(statusOf(failed)) || !refusedWrite(failed)) {
 		return boot{}, failed
+	}
+	if read, ok := c.answeredBoot(answered, system, r); ok {
+		return read, nil
 	}
 	read, err := c.readBack(ctx, system, r)
 	for _, wait := range c.opts.ReadBack {
@@ -56,54 +60,66 @@ func (c *reader) readBoot(ctx context.Context, uri string) (boot, error) {
 	if err != nil {
 		return boot{}, c.unreadable(uri, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.systems[uri]; s != nil {
-		s.boot, s.etag = sys.Boot, a.etag(sys.ETag)
-		s.shown, s.polled = sys.shown(), c.opts.Clock()
-	}
+	c.sawBoot(uri, a, &sys)
 	return sys.Boot, nil
 }
 
-func (c *client) patchBoot(ctx context.Context, system string, r variant) error {
-	return c.write(ctx, system, r.uri, map[string]any{"Boot": r.want})
+// answeredBoot returns the override in the answer to its write, if that is the system and shows what was asked for.
+func (c *client) answeredBoot(a *answer, uri string, r variant) (boot, bool) {
+	if a == nil || a.status != http.StatusOK || r.uri != uri {
+		return boot{}, false
+	}
+	sys, _, err := decode[system](a.body)
+	if err != nil || !sameResource(path(sys.ID), uri) || sys.PowerState == "" || !r.want.keptIn(sys.Boot) {
+		return boot{}, false
+	}
+	c.sawBoot(uri, a, &sys)
+	return sys.Boot, true
+}
+
+func (c *reader) sawBoot(uri string, a *answer, sys *system) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.systems[uri]; s != nil {
+		s.boot = sys.Boot
+		c.saw(s, a.etag(sys.ETag), sys.shown())
+		s.seen.written = true
+	}
 }
 
 // write sets properties of a system or its settings object. If the BMC gave a strong ETag,
 // the write has the condition that nobody else wrote meanwhile (RFC 9110 §13.1.1). A BMC that
 // does not recognize its own ETag is written to without (B17, B18); one that demands a
 // condition gets it.
-func (c *client) write(ctx context.Context, system, uri string, body map[string]any) error {
+func (c *client) write(ctx context.Context, system, uri string, body map[string]any) (*answer, error) {
 	s := c.state(system)
 	var condition []header
 	if uri == system && isStrong(s.etag) && !s.noIfMatch {
 		condition = []header{{"If-Match", s.etag}}
 	}
-	err := c.patch(ctx, uri, body, condition...)
+	done, err := c.patch(ctx, uri, body, condition...)
 	switch {
 	case statusOf(err) == http.StatusPreconditionFailed && condition != nil:
-		if err = c.patch(ctx, uri, body); err == nil {
-			c.learn(system, func(s *systemState) { s.noIfMatch = true })
-		}
+		return c.writeAgain(ctx, system, s, body, err)
 	case statusOf(err) == http.StatusPreconditionRequired, statusOf(err) == http.StatusPreconditionFailed:
 		etag := "*"
 		if a, err := c.get(ctx, uri); err == nil && a.etag("") != "" {
 			etag = a.etag("")
 		}
-		err = c.patch(ctx, uri, body, header{"If-Match", etag})
+		done, err = c.patch(ctx, uri, body, header{"If-Match", etag})
 	}
-	return err
+	return done, err
 }
 
-func (c *client) patch(ctx context.Context, uri string, body map[string]any, headers ...header) error {
+func (c *client) patch(ctx context.Context, uri string, body map[string]any, headers ...header) (*answer, error) {
 	a, err := c.do(ctx, http.MethodPatch, uri, body, headers...)
 	if err == nil {
 		c.followTask(ctx, a)
 	}
-	if e := asError(err); e != nil && pendingJob(e) {
+	if e := asError(err); e != nil && !errors.Is(err, ErrBusy) && pendingJob(e) {
 		e.Kind = ErrBusy
 	}
-	return err
+	return a, err
 }
 
 // pendingJob reports whether a write was refused for a configuration job that is
@@ -112,6 +128,23 @@ func pendingJob(e *Error) bool {
 	text := strings.ToLower(e.Detail)
 	return e.Status/100 == 4 && strings.Contains(text, "job") &&
 		(strings.Contains(text, "pending") || strings.Contains(text, "already") || strings.Contains(text, "in progress"))
+}
+
+// writeAgain writes to a system that refused the ETag of before, without that. If it shows nothing new, it does not
+// recognize its own ETags.
+func (c *client) writeAgain(ctx context.Context, system string, before systemState, body map[string]any, refusal error) (*answer, error) {
+	if _, _, err := c.readSystem(ctx, system); err != nil {
+		return nil, err
+	}
+	now := c.state(system)
+	if now.shown.UUID != before.shown.UUID || now.shown.Board != before.shown.Board {
+		return nil, refusal
+	}
+	done, err := c.patch(ctx, system, body)
+	if err == nil && now.shown == before.shown && now.boot.sameAs(before.boot) {
+		c.learn(system, func(s *systemState) { s.noIfMatch = true })
+	}
+	return done, err
 }
 
 // isStrong reports whether an ETag is strong, so that a write may depend on it (RFC 9110
@@ -123,7 +156,8 @@ func isStrong(etag string) bool {
 // refusedWrite reports whether the BMC understood the request and refused it, so that
 // another variant may work.
 func refusedWrite(err error) bool {
-	if errors.Is(err, ErrBusy) || errors.Is(err, ErrUnauthorized) {
+	kinds := []error{ErrBusy, ErrUnauthorized, ErrRefusedForNow, ErrReadOnly, ErrPasswordChange}
+	if slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
 		return asError(err) != nil && asError(err).says("PropertyValueConflict")
 	}
 	status := statusOf(err)

@@ -58,18 +58,17 @@ func TestAWrongPasswordIsTriedOnFewBMCs(t *testing.T) {
 		}
 		now.add(breakFor)
 		change(fakes[1:])
-		n, errs := ask(p, fakes)
-		if n != 4 || errs[0] != nil {
-			t.Errorf("%d logins, want 4; of the BMC that has a session: %v", n, errs[0])
+		if n, errs := ask(p, fakes); n != 2*(bmcs-1) || errs[0] != nil {
+			t.Errorf("%d logins, want 2 to each BMC that refuses; of the BMC that has a session: %v", n, errs[0])
 		}
-		now.add(breakFor)
-		if n, _ := ask(p, fakes); n != 2 {
-			t.Errorf("%d logins after 15 minutes, want 2", n)
+		now.add(model.RefusedPause)
+		if n, _ := ask(p, fakes); n != bmcs-1 {
+			t.Errorf("%d logins after %v, want one to each", n, model.RefusedPause)
 		}
 		for _, f := range fakes {
 			f.change(func() { f.password = password })
 		}
-		now.add(breakFor)
+		now.add(model.RefusedPause)
 		if n, errs := ask(p, fakes); n != bmcs-1 || errors.Join(errs...) != nil {
 			t.Errorf("%d logins once it is right again: %v", n, errors.Join(errs...))
 		}
@@ -93,7 +92,7 @@ func TestAWrongPasswordIsTriedOnFewBMCs(t *testing.T) {
 		change(fakes[:1])
 		fakes[1].change(func() { clear(fakes[1].sessions) })
 		n, errs := ask(p, fakes)
-		if n != 3 || !errors.Is(errs[0], ErrUnauthorized) || errors.Join(errs[1:]...) != nil {
+		if n != 3 || !errors.Is(errs[0], ErrRefusedForNow) || errors.Join(errs[1:]...) != nil {
 			t.Errorf("%d logins, want 3: %v", n, errors.Join(errs...))
 		}
 	})

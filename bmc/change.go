@@ -21,6 +21,8 @@ const freshFor = 2 * time.Second
 
 // effort is what one call asked of a machine, in one or more requests.
 type effort struct {
+	meant func(context.Context) error // nil if the machine is still the one that is meant
+
 	mu     sync.Mutex
 	mayHad bool // one of them was written and not refused
 }
@@ -31,8 +33,8 @@ type effortKey struct{}
 
 // changing returns a context for the requests of one call, and what says, when the
 // call has failed, whether that is certain to have changed nothing.
-func changing(ctx context.Context) (context.Context, func(error) error) {
-	e := new(effort)
+func changing(ctx context.Context, meant func(context.Context) error) (context.Context, func(error) error) {
+	e := &effort{meant: meant}
 	return context.WithValue(ctx, effortKey{}, e), e.judge
 }
 

@@ -121,7 +121,7 @@ func TestNotCarriedOut(t *testing.T) {
 	}{
 		"no permission":    {opts: Options{Permit: func(context.Context, model.BMCTarget, string) error { return refusal }}, is: refusal},
 		"400":              {later: refusing(http.StatusBadRequest, "Base.1.0.GeneralError"), posts: 1},
-		"403":              {later: refusing(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), is: ErrUnauthorized, posts: 1},
+		"403":              {later: refusing(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), is: ErrReadOnly, posts: 1},
 		"404":              {later: refusing(http.StatusNotFound, "Base.1.0.ResourceMissingAtURI"), is: ErrNotFound, posts: 1},
 		"409":              {later: refusing(http.StatusConflict, "Base.1.0.ResourceInUse"), is: ErrBusy, posts: 1},
 		"429":              {later: refusing(http.StatusTooManyRequests, "Base.1.0.ServiceTemporarilyUnavailable"), is: ErrBusy, posts: 1},
@@ -132,7 +132,7 @@ func TestNotCarriedOut(t *testing.T) {
 				fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
 				return true
 			}
-		}, is: ErrCircuitOpen},
+		}, is: ErrRefusedForNow},
 		"a BMC that wants to be left alone": {later: func(f *fake) {
 			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet {
@@ -242,6 +242,28 @@ func TestResetWithAnEndedSession(t *testing.T) {
 	f.dropSessions()
 	if err := errOf(p.Reset(t.Context(), f.system1(), model.ResetForceRestart, "")); err != nil || n.Load() != 1 || asked != 2 {
 		t.Errorf("got %v, %d resets and %d requests for permission; want 1 and 2", err, n.Load(), asked)
+	}
+}
+
+// The machine is identified again before a change is repeated with a new session.
+func TestNoResetOfAnotherMachineWithANewSession(t *testing.T) {
+	f := newFake(t, plain)
+	p := newPool(t, Options{})
+	must.Get(p.Inventory(t.Context(), f.system1()))(t)
+	n := executed(f, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	carryOut := f.answer
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/Actions/ComputerSystem.Reset") {
+			f.dropSessions()
+			f.change(func() { f.resources[sysURI]["UUID"] = "11111111-aaaa-4bbb-8ccc-222222222222" })
+		}
+		return carryOut(w, r)
+	})
+	meant := f.system1()
+	meant.UUID = "38947555-7742-3448-3784-823347823834"
+	err := errOf(p.Reset(t.Context(), meant, model.ResetForceRestart, ""))
+	if !errors.Is(err, ErrOtherMachine) || n.Load() != 0 {
+		t.Errorf("%d resets, %v", n.Load(), err)
 	}
 }
 

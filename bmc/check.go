@@ -33,7 +33,27 @@ type CheckItem struct {
 	Result CheckResult `json:"result"`
 	Needed bool        `json:"needed"` // no server can be run without
 	Detail string      `json:"detail,omitempty"`
-	Advice string      `json:"advice,omitempty"` // what a person can do about it
+	// Reason is the one that the daemon's condition would have; "" = it would have none.
+	Reason model.Reason `json:"reason,omitempty"`
+	Actor  model.Actor  `json:"actor,omitempty"`
+	Advice string       `json:"advice,omitempty"` // what to do
+}
+
+// because sets the reason, and what model.BMCAdvice has for it.
+func (i *CheckItem) because(reason model.Reason) {
+	advice := model.BMCAdvice[reason]
+	i.Reason, i.Actor, i.Advice = reason, advice.Actor, advice.Text
+}
+
+// failed notes why the thing does not work, if err is not nil. Advice that was set already stays.
+func (i *CheckItem) failed(err error) {
+	if err == nil {
+		return
+	}
+	advice := i.Advice
+	i.Result, i.Detail = CheckFails, err.Error()
+	i.because(ReasonOf(err))
+	i.Advice = cmp.Or(advice, i.Advice)
 }
 
 // A CheckReport is what a BMC was found to do.
@@ -87,7 +107,7 @@ func Check(ctx context.Context, o CheckOptions) *CheckReport {
 	})
 	c, err := p.client(ctx, o.Target)
 	if err != nil {
-		k.fails("connection", err.Error(), "")
+		k.fails("connection", err, "")
 		return k.report
 	}
 	c.pin.met = k.meet
@@ -115,7 +135,7 @@ type checkup struct {
 
 // run checks one thing after another.
 func (k *checkup) run(ctx context.Context) {
-	steps := []func(context.Context) bool{k.connection, k.tls, k.redfish, k.login, k.systems}
+	steps := []func(context.Context) bool{k.connection, k.tls, k.redfish, k.login, k.account, k.systems}
 	for _, step := range steps {
 		if !step(ctx) {
 			return
@@ -158,8 +178,12 @@ func (k *checkup) works(what, detail string) bool {
 	return true
 }
 
-func (k *checkup) fails(what, detail, advice string) bool {
-	k.add(CheckItem{Check: what, Result: CheckFails, Needed: true, Detail: detail, Advice: advice})
+// fails notes an error without which the BMC could be used, and what else was found about it.
+func (k *checkup) fails(what string, err error, more string) bool {
+	item := CheckItem{Check: what, Needed: true}
+	item.failed(err)
+	item.Detail += more
+	k.add(item)
 	return false
 }
 
@@ -168,11 +192,11 @@ func (k *checkup) fails(what, detail, advice string) bool {
 func (k *checkup) resolve(ctx context.Context) (model.BMCNetworks, bool) {
 	host, _, err := net.SplitHostPort(k.opts.Target.Address)
 	if err != nil {
-		return nil, k.fails("connection", fmt.Sprintf("%s is no address with a port: %v", k.opts.Target.Address, err), "")
+		return nil, k.fails("connection", fmt.Errorf("%w: %w", ErrUnreachable, err), "")
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil, k.fails("connection", fmt.Sprintf("look up %s: %v", host, err), "write the BMC's address as it is on its network, such as 192.0.2.10")
+		return nil, k.fails("connection", fmt.Errorf("%w: %w", ErrUnreachable, err), "")
 	}
 	var networks model.BMCNetworks
 	for _, addr := range found {

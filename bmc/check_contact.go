@@ -5,21 +5,19 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
+
+	"ingot/model"
 )
 
 // connection checks whether the BMC can be connected to.
 func (k *checkup) connection(ctx context.Context) bool {
 	conn, err := k.client.dialer(k.opts.Target.Scheme).DialContext(ctx, "tcp", k.opts.Target.Address)
 	if err != nil {
-		return k.fails("connection", err.Error(),
-			k.orIPMI(ctx, "check the address, that the BMC is on, and that nothing between here and there keeps the connection from being made"))
+		return k.unanswered(ctx, "connection", err)
 	}
 	at := conn.RemoteAddr()
 	_ = conn.Close() // it was not used
@@ -37,7 +35,7 @@ func (k *checkup) tls(ctx context.Context) bool {
 	}
 	conn, err := k.client.wire.secure(ctx, "tcp", k.opts.Target.Address)
 	if err != nil {
-		return k.fails("TLS", err.Error(), k.orIPMI(ctx, tlsAdvice(err)))
+		return k.unanswered(ctx, "TLS", err)
 	}
 	_ = conn.Close()
 	item := CheckItem{Check: "TLS", Result: CheckWorks, Needed: true}
@@ -63,55 +61,15 @@ func (k *checkup) tls(ctx context.Context) bool {
 	return true
 }
 
-// tlsAdvice says what to do about a handshake that failed.
-func tlsAdvice(err error) string {
-	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	_, named := errors.AsType[x509.HostnameError](err)
-	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
-	switch {
-	case strings.Contains(err.Error(), noHandshake):
-		return "it took the connection and then said nothing: restart the BMC, and check whether its web page answers"
-	case errors.Is(err, ErrCertificateChanged):
-		return "make sure that it is the BMC, for instance at its own console, and expect the certificate that is shown now"
-	case noTLS:
-		return "it does not speak TLS on this port: correct the port, or, if it has nothing else, use scheme http, which shows the password to everybody on the way"
-	case unknown:
-		return "name the CA that signed the certificate, or none: then the certificate is pinned on first contact"
-	case named:
-		return "the certificate is for another name: give it as the host name (spec.hostname of the BMC), or name no CA"
-	case invalid:
-		return "have the BMC's certificate renewed, or name no CA: then the certificate is pinned, and may have expired"
-	case tooOld(err):
-		return "it has no TLS 1.2: update its firmware, or, if there is none that has it, allow an older version for this BMC alone (annotation ingot/tls-minimum)"
-	}
-	return "it speaks no TLS that is understood: correct the port, or update its firmware"
-}
-
-// tooOld reports whether a handshake failed because no version of TLS is both known to the BMC
-// and allowed. The library has no errors for that but their texts, the first of which is of
-// an alert that the BMC sent (RFC 8446 §6.2), the second its own.
-func tooOld(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "protocol version not supported") || strings.Contains(text, "unsupported protocol version")
-}
-
 func (k *checkup) redfish(ctx context.Context) bool {
 	unlock, err := k.client.lockLogin(ctx)
 	if err != nil {
-		return k.fails("Redfish", err.Error(), "")
+		return k.fails("Redfish", err, "")
 	}
 	svc, err := k.client.rootLocked(ctx)
 	unlock()
 	if err != nil {
-		advice := "it answers, but not as a BMC does: correct the address, or switch on Redfish in the BMC's settings"
-		if errors.Is(err, ErrUnreachable) {
-			advice = "it took the connection and then gave no answer: restart the BMC, and check whether its web page answers"
-		}
-		if statusOf(err) == http.StatusBadRequest && k.opts.Target.Scheme == "http" {
-			advice = "it refuses http on this port: use https"
-		}
-		return k.fails("Redfish", err.Error(), k.orIPMI(ctx, advice))
+		return k.fails("Redfish", err, k.ipmi(ctx))
 	}
 	detail := "the service root asks for the password"
 	if !svc.wantsCredential {
@@ -147,17 +105,7 @@ func (k *checkup) login(ctx context.Context) bool {
 	case err == nil:
 		return k.works("login", "a session")
 	}
-	return k.fails("login", err.Error(), loginAdvice(err))
-}
-
-func loginAdvice(err error) string {
-	switch {
-	case errors.Is(err, ErrUnauthorized):
-		return "correct user name and password, and check whether the account may log in by Redfish and is not locked: BMCs lock it for some minutes after a few wrong passwords"
-	case errors.Is(err, ErrBusy):
-		return "all of its sessions are taken: end some on its web page, or wait until they end by themselves, which takes half an hour on most"
-	}
-	return "look at the BMC's log, and restart the BMC if it fails for long"
+	return k.fails("login", err, "")
 }
 
 // ipmiPort is where IPMI is spoken (IPMI 2.0 §13.1.2).
@@ -173,13 +121,17 @@ var (
 	presencePong = []byte{0x06, 0x00, 0xff, 0x06, 0x00, 0x00, 0x11, 0xbe, 0x40}
 )
 
-// orIPMI is advice for a BMC that has IPMI alone, if it has, or else the other.
-func (k *checkup) orIPMI(ctx context.Context, other string) string {
+// unanswered notes that no connection can be made, by the error that the daemon has for it.
+func (k *checkup) unanswered(ctx context.Context, what string, err error) bool {
+	return k.fails(what, k.client.noAnswer(ctx, http.MethodGet, "/redfish/v1/", err), k.ipmi(ctx))
+}
+
+// ipmi is what to add about a BMC that answers IPMI, "" if it does not.
+func (k *checkup) ipmi(ctx context.Context) string {
 	if !k.answersIPMI(ctx) {
-		return other
+		return ""
 	}
-	return "it answers IPMI, which is not enough: switch on Redfish (HTTPS) in the BMC's settings, or update its firmware; " +
-		"a BMC that has no Redfish cannot be used"
+	return "; it answers IPMI, which is not enough: a BMC without Redfish cannot be used"
 }
 
 // answersIPMI reports whether something at the BMC's address speaks IPMI.
@@ -217,11 +169,7 @@ func isPong(m []byte) bool {
 func (k *checkup) systems(ctx context.Context) bool {
 	facts, err := k.pool.Discover(ctx, k.opts.Target)
 	if err != nil {
-		advice := "update the BMC's firmware, or restart the BMC: what it answers cannot be used"
-		if errors.Is(err, ErrUnauthorized) {
-			advice = loginAdvice(err)
-		}
-		return k.fails("systems", err.Error(), advice)
+		return k.fails("systems", err, "")
 	}
 	k.report.BMC = facts
 	unread := 0
@@ -233,10 +181,15 @@ func (k *checkup) systems(ctx context.Context) bool {
 	item := CheckItem{Check: "systems", Result: CheckWorks, Needed: true}
 	item.Detail = fmt.Sprintf("%d, servers among them: %d", len(facts.Systems)+len(facts.Others), len(facts.Systems)-unread)
 	switch {
-	case len(facts.Systems) == unread:
-		item.Result, item.Advice = CheckFails, "there is nothing to install here; of the BMC of a chassis, check those of its blades"
+	case len(facts.Systems) == 0:
+		item.Result = CheckFails
+		item.because(model.ReasonNoServers)
 	case unread > 0:
-		item.Result, item.Advice = CheckPartly, "restart the BMC: it lists systems that it then does not show"
+		item.Result = CheckPartly
+		if unread == len(facts.Systems) {
+			item.Result = CheckFails
+		}
+		item.because(model.ReasonSystemUnreadable)
 	}
 	k.add(item)
 	for _, other := range facts.Others {

@@ -69,7 +69,7 @@ func TestACheckOfASimulatedBMCWithAFault(t *testing.T) {
 		"another password":             {change: func(t *model.BMCTarget) { t.Password = model.NewSensitive("no") }, failed: []string{"login"}},
 		"another certificate":          {change: func(t *model.BMCTarget) { t.Fingerprint = strings.Repeat("0", 64) }, failed: []string{"TLS"}},
 		"it refuses connections":       {fault: sim.FaultRefuse, failed: []string{"connection"}},
-		"it has no session free":       {fault: sim.FaultSessionLimit, failed: []string{"login"}},
+		"it has no session free":       {fault: sim.FaultSessionLimit}, // HTTP Basic is used
 		"it never answers":             {fault: sim.FaultHang, failed: []string{"Redfish"}},
 		"it answers 500":               {fault: sim.FaultServerError, failed: []string{"systems"}},
 		"it answers errors with 200":   {fault: sim.FaultOKError, failed: []string{"systems"}},

@@ -38,38 +38,31 @@ func (s *systemCheck) note(item CheckItem) {
 	s.add(item)
 }
 
-// identity checks whether the machine can be told from others.
+// identity checks whether the machine can be identified.
 func (s *systemCheck) identity() {
 	item := CheckItem{Check: "identity", Result: CheckWorks, Needed: true, Detail: "UUID " + s.fact.UUID}
-	switch {
-	case s.fact.UUID != "" && s.shared():
-		item.Result, item.Advice = CheckFails, "another system of this BMC shows the same UUID, so that neither is touched: have the board's UUID set anew"
-	case s.fact.UUID != "":
-	case s.fact.Board.Tells() && s.shared():
-		item.Result, item.Detail = CheckFails, "no UUID; serial number "+s.fact.Board.SerialNumber
-		item.Advice = "another system of this BMC shows the same serial number and model, so that nothing tells them apart"
-	case s.fact.Board.Tells():
-		item.Result, item.Detail = CheckPartly, strings.TrimSpace("no UUID; serial number "+s.fact.Board.SerialNumber+" "+s.fact.Board.Model)
-		item.Advice = "give it a UUID of your own by a Server in Git (systemUUID and bmcRef); it is then told by serial number and model"
+	if s.fact.UUID == "" {
+		item.Detail = strings.TrimSpace("no UUID; serial number " + cmp.Or(s.fact.Board.SerialNumber, "unknown") + " " + s.fact.Board.Model)
+	}
+	switch reason := s.report.BMC.Unidentified(s.fact); reason {
+	case "":
+	case model.ReasonUUIDMissing: // Git can give it one
+		item.Result = CheckPartly
+		item.because(reason)
 	default:
-		item.Result, item.Detail = CheckFails, "neither a UUID nor a serial number tells it from others"
-		item.Advice = "have the board's UUID or serial number set: by the maker's tool, or IPMI's FRU"
+		item.Result = CheckFails
+		item.because(reason)
 	}
 	s.note(item)
-}
-
-// shared reports whether another system of the BMC shows the same identity.
-func (s *systemCheck) shared() bool {
-	return slices.ContainsFunc(s.report.BMC.Systems, func(other model.SystemFact) bool {
-		return other.URI != s.fact.URI && other.UUID == s.fact.UUID && other.Board == s.fact.Board
-	})
 }
 
 // inventory checks whether the machine's parts can be read, and which quirks it has.
 func (s *systemCheck) inventory(ctx context.Context) {
 	facts, err := s.pool.Inventory(ctx, s.target)
 	if err != nil {
-		s.note(CheckItem{Check: "inventory", Result: CheckFails, Needed: true, Detail: err.Error(), Advice: "restart the BMC, or update its firmware"})
+		item := CheckItem{Check: "inventory", Needed: true}
+		item.failed(err)
+		s.note(item)
 		return
 	}
 	inv := facts.Inventory
@@ -103,9 +96,10 @@ func (s *systemCheck) power(ctx context.Context) {
 	item := CheckItem{Check: "power state", Result: CheckWorks, Needed: true, Detail: string(power)}
 	switch {
 	case err != nil:
-		item.Result, item.Detail = CheckFails, err.Error()
+		item.failed(err)
 	case power == model.PowerUnknown:
-		item.Result, item.Advice = CheckFails, "the BMC shows no power state that is known: restart it, or update its firmware"
+		item.Result = CheckFails
+		item.because(model.ReasonPowerStateUnknown)
 	case !power.Settled():
 		item.Result, item.Advice = CheckPartly, "it is on its way: check again in a minute"
 	}
@@ -113,19 +107,19 @@ func (s *systemCheck) power(ctx context.Context) {
 
 	state, err := s.client.resettable(ctx, s.fact.URI)
 	item = CheckItem{Check: "reset types", Result: CheckWorks, Needed: true, Detail: joinOr(state.resets, "the BMC does not list them: they are tried")}
-	var lacks []string
-	for _, kind := range []model.ResetKind{model.ResetOn, model.ResetForceOff} {
-		if len(resetTypes(kind, state.resets)) == 0 {
-			lacks = append(lacks, string(kind))
-		}
-	}
+	lacks := func(kind model.ResetKind) bool { return len(resetTypes(kind, state.resets)) == 0 }
 	switch {
 	case err != nil:
-		item.Result, item.Detail = CheckFails, err.Error()
-	case len(lacks) > 0:
-		item.Result, item.Advice = CheckFails, "it cannot be switched, for want of "+strings.Join(lacks, " and ")
-	case len(resetTypes(model.ResetGracefulOff, state.resets)) == 0:
-		item.Result, item.Advice = CheckPartly, "it has no graceful shutdown: it is forced off at once, whatever runs on it"
+		item.failed(err)
+	case lacks(model.ResetOn), lacks(model.ResetForceOff) && lacks(model.ResetGracefulOff):
+		item.Result = CheckFails
+		item.because(model.ReasonUnsupported)
+	case lacks(model.ResetForceOff):
+		item.Result, item.Detail = CheckPartly, item.Detail+"; no ForceOff, so a system that ignores the request to shut down stays on"
+		item.because(model.ReasonUnsupported)
+	case lacks(model.ResetGracefulOff):
+		item.Result, item.Detail = CheckPartly, item.Detail+"; no graceful shutdown, so the machine is forced off at once"
+		item.because(model.ReasonUnsupported)
 	}
 	s.note(item)
 }
@@ -141,7 +135,7 @@ func (s *systemCheck) boot() {
 	}
 	if _, err := state.bootTarget(model.BootPXE); err != nil {
 		item.Result, item.Detail = CheckFails, err.Error()
-		item.Advice = "Ingot cannot have it boot from the network: update the firmware"
+		item.because(model.ReasonNoNetworkBoot)
 	}
 	s.note(item)
 	if n := len(state.boot.Order); n > 0 {
@@ -185,9 +179,7 @@ func (s *systemCheck) toggleIndicator(ctx context.Context) {
 			err = errors.Join(err, back)
 		}
 	}
-	if err != nil {
-		item.Result, item.Detail = CheckFails, err.Error()
-	}
+	item.failed(err)
 	s.note(item)
 }
 
@@ -213,9 +205,7 @@ func (s *systemCheck) setOverride(ctx context.Context) {
 			err = errors.Join(err, back)
 		}
 	}
-	if err != nil {
-		item.Result, item.Detail = CheckFails, err.Error()
-	}
+	item.failed(err)
 	s.note(item)
 }
 

@@ -9,8 +9,6 @@ import (
 	"maps"
 	"math/big"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,7 +54,7 @@ func TestACheckThatOnlyReads(t *testing.T) {
 		got = append(got, item.Check+": "+string(item.Result))
 	}
 	want := []string{
-		"connection: works", "TLS: works", "Redfish: works", "login: works", "systems: works", "manager: works",
+		"connection: works", "TLS: works", "Redfish: works", "login: works", "account: none", "systems: works", "manager: works",
 		"identity: works", "inventory: works", "power state: works", "reset types: works", "boot override: works", "boot order: none", "indicator LED: works",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -115,164 +113,6 @@ func TestACheckLeavesAnOverrideThatSomebodySet(t *testing.T) {
 	}
 }
 
-func TestACheckSaysWhatDoesNotWork(t *testing.T) {
-	old := func(s *httptest.Server) {
-		s.TLS = &tls.Config{Certificates: []tls.Certificate{certificateOf(t, big.NewInt(1), false)}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}
-		s.StartTLS()
-	}
-	sys := func(change func(object)) func(*fake, *CheckOptions) {
-		return func(f *fake, _ *CheckOptions) { change(f.resources[sysURI]) }
-	}
-	answer := func(path string, with http.HandlerFunc) func(*fake, *CheckOptions) {
-		return func(f *fake, _ *CheckOptions) {
-			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
-				if !strings.HasPrefix(r.URL.Path, path) || r.Method == http.MethodDelete {
-					return false
-				}
-				with(w, r)
-				return true
-			}
-		}
-	}
-	tests := map[string]struct {
-		start  func(*httptest.Server) // nil = secure
-		change func(*fake, *CheckOptions)
-		check  string
-		result CheckResult
-		advice string
-		usable bool
-	}{
-		"a wrong password": {
-			change: func(f *fake, _ *CheckOptions) { f.password = "changed" },
-			check:  "login", result: CheckFails, advice: "correct user name and password",
-		},
-		"no free session": {
-			change: answer("/redfish/v1/SessionService", failing(http.StatusServiceUnavailable)),
-			check:  "login", result: CheckFails, advice: "all of its sessions are taken",
-		},
-		"a password that is sent with each request": {
-			change: func(f *fake, _ *CheckOptions) { f.basic = true; delete(f.resources["/redfish/v1/"], "Links") },
-			check:  "login", result: CheckPartly, advice: "every request carries the password", usable: true,
-		},
-		"a wrong password that is sent with each request": {
-			change: func(f *fake, _ *CheckOptions) {
-				f.basic, f.password = true, "changed"
-				delete(f.resources["/redfish/v1/"], "Links")
-			},
-			check: "login", result: CheckFails, advice: "correct user name and password",
-		},
-		"another certificate": {
-			change: func(f *fake, o *CheckOptions) { o.Target = f.target(); o.Target.Fingerprint = strings.Repeat("ab", 32) },
-			check:  "TLS", result: CheckFails, advice: "make sure that it is the BMC",
-		},
-		"a certificate that no CA signed": {
-			change: func(_ *fake, o *CheckOptions) { o.CA = x509.NewCertPool() },
-			check:  "TLS", result: CheckFails, advice: "name the CA that signed the certificate",
-		},
-		"a certificate that has expired": {
-			start: func(s *httptest.Server) { s.TLS = expired(t); s.StartTLS() },
-			check: "TLS", result: CheckPartly, advice: "has expired", usable: true,
-		},
-		"TLS 1.0 alone": {start: old, check: "TLS", result: CheckFails, advice: "ingot/tls-minimum"},
-		"TLS 1.0 that is allowed": {
-			start:  old,
-			change: func(f *fake, o *CheckOptions) { o.Target = f.target(); o.Target.TLSMinimum = "1.0" },
-			check:  "TLS", result: CheckPartly, advice: "update the firmware", usable: true,
-		},
-		"no TLS": {
-			start:  plain,
-			change: func(f *fake, o *CheckOptions) { o.Target = f.target(); o.Target.Scheme = "https" },
-			check:  "TLS", result: CheckFails, advice: "use scheme http",
-		},
-		"http to a port that has TLS": {
-			change: func(f *fake, o *CheckOptions) { o.Target = f.target(); o.Target.Scheme = "http" },
-			check:  "Redfish", result: CheckFails, advice: "use https",
-		},
-		"no Redfish": {
-			change: answer("/", func(w http.ResponseWriter, _ *http.Request) {
-				http.Error(w, "<html>Not here</html>", http.StatusNotFound)
-			}),
-			check: "Redfish", result: CheckFails, advice: "switch on Redfish",
-		},
-		"a web page in its place": {
-			change: answer("/", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>Welcome</html>")) }),
-			check:  "Redfish", result: CheckFails, advice: "switch on Redfish",
-		},
-		"systems that cannot be read": {
-			change: answer("/redfish/v1/Systems", failing(http.StatusInternalServerError)),
-			check:  "systems", result: CheckFails, advice: "update the BMC's firmware",
-		},
-		"no system": {
-			change: func(f *fake, _ *CheckOptions) { f.resources["/redfish/v1/Systems"] = listed() },
-			check:  "systems", result: CheckFails, advice: "nothing to install",
-		},
-		"a system that is no server": {
-			change: sys(func(o object) { o["SystemType"] = "DPU" }), check: "systems", result: CheckFails, advice: "nothing to install",
-		},
-		"a serial number alone": {
-			change: sys(func(o object) { delete(o, "UUID") }), check: "identity", result: CheckPartly, advice: "systemUUID and bmcRef", usable: true,
-		},
-		"what its vendor left for a serial number": {
-			change: sys(func(o object) { delete(o, "UUID"); o["SerialNumber"] = "To be filled by O.E.M." }), check: "identity", result: CheckFails, advice: "set",
-		},
-		"neither UUID nor serial number": {
-			change: sys(func(o object) { delete(o, "UUID"); delete(o, "SerialNumber") }), check: "identity", result: CheckFails, advice: "set",
-		},
-		"a power state that is none": {
-			change: sys(func(o object) { o["PowerState"] = "Warm" }), check: "power state", result: CheckFails, advice: "no power state that is known",
-		},
-		"a machine that cannot be forced off": {
-			change: sys(func(o object) {
-				o["Actions"].(object)["#ComputerSystem.Reset"].(object)["ResetType@Redfish.AllowableValues"] = []any{"On", "GracefulShutdown"}
-			}),
-			check: "reset types", result: CheckFails, advice: "for want of ForceOff",
-		},
-		"a machine that has no graceful shutdown": {
-			change: sys(func(o object) {
-				o["Actions"].(object)["#ComputerSystem.Reset"].(object)["ResetType@Redfish.AllowableValues"] = []any{"On", "ForceOff"}
-			}),
-			check: "reset types", result: CheckPartly, advice: "no graceful shutdown", usable: true,
-		},
-		"no boot override": {
-			change: sys(func(o object) { delete(o, "Boot") }), check: "boot override", result: CheckFails, advice: "cannot have it boot from the network",
-		},
-		"no MAC address": {
-			change: sys(func(o object) { delete(o, "EthernetInterfaces") }), check: "inventory", result: CheckPartly,
-			advice: "ingot/mac-addresses", usable: true,
-		},
-		"an override that is not kept": {
-			change: func(f *fake, o *CheckOptions) {
-				o.Write, f.store = true, func(string, object) int { return http.StatusBadRequest }
-			},
-			check: "write boot override", result: CheckFails,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			start := secure
-			if tt.start != nil {
-				start = tt.start
-			}
-			f := newFake(t, start)
-			var o CheckOptions
-			if tt.change != nil {
-				tt.change(f, &o)
-			}
-			r := checked(t, f, o)
-			row := r.row(tt.check)
-			if row.Result != tt.result || !strings.Contains(row.Advice, tt.advice) || r.Usable() != tt.usable {
-				t.Errorf("usable %t, got %+v of %+v", r.Usable(), row, r.Checks)
-			}
-			if tt.result == CheckFails && row.Detail == "" {
-				t.Error("it does not say why")
-			}
-			if strings.Contains(row.Detail, password) {
-				t.Errorf("it shows the password: %s", row.Detail)
-			}
-		})
-	}
-}
-
 func expired(t *testing.T) *tls.Config {
 	cert := certificateOf(t, big.NewInt(1), false)
 	leaf := must.Get(x509.ParseCertificate(cert.Certificate[0]))(t)
@@ -306,10 +146,10 @@ func TestACheckOfABMCWithIPMIAlone(t *testing.T) {
 	f.Close()
 	_, port, _ := net.SplitHostPort(ipmi.LocalAddr().String())
 	row := checked(t, f, CheckOptions{Target: target, ipmiPort: port}).row("connection")
-	if row.Result != CheckFails || !strings.Contains(row.Advice, "it answers IPMI, which is not enough") {
+	if row.Result != CheckFails || !strings.Contains(row.Detail, "it answers IPMI, which is not enough") {
 		t.Errorf("got %+v", row)
 	}
-	if row := checked(t, f, CheckOptions{Target: target}).row("connection"); strings.Contains(row.Advice, "IPMI") {
+	if row := checked(t, f, CheckOptions{Target: target}).row("connection"); strings.Contains(row.Detail, "IPMI") {
 		t.Errorf("without an answer: got %+v", row)
 	}
 }

@@ -30,6 +30,7 @@ type reader struct {
 	mu      sync.Mutex
 	systems map[string]*systemState  // by URI
 	turns   map[string]chan struct{} // by URI; held by the request that changes the system
+	plain   map[string]time.Time     // collections that are empty where they are expanded, until when they are not
 }
 
 // A connection sends requests with the session of one BMC, and logs in where that is needed.
@@ -42,7 +43,10 @@ type connection struct {
 
 	login   chan struct{} // held while logging in or reading the service root
 	service atomic.Pointer[service]
-	full    time.Time // until when no session is asked for; guarded by login
+	full    struct { // guarded by login
+		until time.Time // when a session is asked for again
+		kind  error     // why not before
+	}
 	noBasic time.Time // until when HTTP Basic, which was refused, is not tried where sessions fail; guarded by login
 	resumed bool      // the sessions kept of an earlier process were looked at; guarded by login
 
@@ -86,15 +90,16 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		sender: newSender(p, t), creds: digestOf(t), breaker: p.breaker,
 		login: make(chan struct{}, 1), denied: make(map[string]time.Time),
 	}
+	p.breaker.learn(c.creds, t.Name, t.Accepted)
 	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
-	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{})}}
+	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{}), plain: make(map[string]time.Time)}}
 }
 
 func newSender(p *Pool, t model.BMCTarget) *sender {
 	c := &sender{
 		name:    string(t.Name),
 		target:  t,
-		base:    t.Scheme + "://" + t.Address,
+		base:    t.Scheme + "://" + strings.Replace(t.Address, "%", "%25", 1), // of a zone (RFC 6874)
 		opts:    p.opts,
 		log:     p.opts.Log.With("bmc", t.Name),
 		metrics: p.metrics,
@@ -179,10 +184,17 @@ func (c *connection) do(ctx context.Context, method, uri string, body any, heade
 		return nil, c.noAnswer(ctx, method, uri, err)
 	}
 	a := &answer{resp.StatusCode, resp.Header, bodyOf(resp)}
-	if a.status/100 == 2 || a.status == http.StatusNotModified {
+	switch {
+	case method != http.MethodGet && a.status/100 == 2 && isHTML(a.body): // a login page, so the outcome is unknown
+		return nil, &Error{BMC: c.name, Method: method, URI: uri, Kind: ErrHalfAnswer, Detail: "no JSON object"}
+	case a.status/100 == 2 || a.status == http.StatusNotModified:
 		return a, nil
 	}
-	return nil, c.refusal(method, uri, a)
+	e := c.refusal(method, uri, a)
+	if a.status == http.StatusUnauthorized && c.isBroken() {
+		e.Kind = c.refusalKind(e.Kind)
+	}
+	return nil, e
 }
 
 func (c *sender) request(ctx context.Context, method, uri string, body any) (*http.Request, error) {

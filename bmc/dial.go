@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -88,6 +89,6 @@ func named(cfg *tls.Config, address string) *tls.Config {
 		return cfg
 	}
 	cfg = cfg.Clone()
-	cfg.ServerName = host
+	cfg.ServerName, _, _ = strings.Cut(host, "%") // no certificate has a zone
 	return cfg
 }

@@ -37,6 +37,7 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 	if err != nil {
 		return nil, err
 	}
+	p.breaker.learn(c.creds, t.Name, t.Accepted)
 	if t.Retry {
 		p.breaker.retry(c.creds, t.Name)
 	}
@@ -72,6 +73,7 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 // which is the order that servers are named by (B20).
 func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMCFacts) ([]system, error) {
 	if svc.systems == "" {
+		facts.Starting = true
 		facts.Problems = append(facts.Problems, "the BMC has no collection of systems")
 		return nil, nil
 	}
@@ -100,6 +102,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		if why := sys.noServer(); why != "" {
 			others++
+			facts.Starting = facts.Starting || why == noReset
 			if len(facts.Others) < maxOthers {
 				facts.Others = append(facts.Others, printable(m.uri, maxText)+" is no server: "+why)
 			}
@@ -110,7 +113,11 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 			facts.Problems = append(facts.Problems, oddProblem(m.uri, odd))
 		}
 		machines = append(machines, sys)
+		isNew := !c.state(m.uri).known
 		c.learnSystem(m.uri, cmp.Or(m.etag, sys.ETag), &sys)
+		if isNew {
+			c.learn(m.uri, func(s *systemState) { s.first = &discovered{sys, odd} })
+		}
 		return true
 	})
 	if err != nil {
@@ -124,6 +131,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	case others > 0:
 		facts.Problems = append(facts.Problems, "none of the systems that the BMC shows is a server: "+strings.Join(facts.Others, "; "))
 	}
+	facts.Starting = facts.Starting || len(machines) == 0 || len(facts.Systems) > 0
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
 	for _, sys := range machines {
 		uuid, problem := usableUUID(sys.UUID)
@@ -132,6 +140,7 @@ func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		seen := model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)}
 		if uuid == "" {
+			facts.Starting = true
 			seen.Board = sys.shown().Board
 		}
 		facts.Systems = append(facts.Systems, seen)
@@ -163,6 +172,9 @@ func (c *reader) readManager(ctx context.Context, svc *service, systems []system
 	facts.Problems = append(facts.Problems, problems...)
 	if m == nil {
 		return nil
+	}
+	if m.Status.State == schemas.UpdatingState {
+		return &Error{BMC: c.name, Method: http.MethodGet, URI: path(m.ODataID), Kind: ErrUpdating, Detail: "the manager is Updating"}
 	}
 	if uuid, _ := usableUUID(m.UUID); uuid != "" {
 		facts.UUID = uuid
@@ -335,10 +347,37 @@ func (c *reader) listed(ctx context.Context, uri string, levels int) (all []json
 			count = *list.Count
 		}
 	}
+	if named == 0 && count > 0 && len(asked) == 1 && c.expandsNothing(uri) {
+		return c.listed(ctx, uri, levels)
+	}
 	if named < min(count, maxMembers) {
 		return all, left, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
 	}
 	return all, left, nil
+}
+
+// plainFor is how long a collection that is empty where it is expanded is asked for without that.
+const plainFor = time.Hour
+
+// expandsNothing notes that a collection is empty where it is expanded, and reports whether that is new.
+func (c *reader) expandsNothing(uri string) bool {
+	svc, now := c.service.Load(), c.opts.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if svc == nil || svc.expand == "" || now.Before(c.plain[uri]) {
+		return false
+	}
+	if len(c.plain) >= maxSystems {
+		clear(c.plain)
+	}
+	c.plain[uri] = now.Add(plainFor)
+	return true
+}
+
+func (c *reader) isPlain(uri string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Clock().Before(c.plain[uri])
 }
 
 // tooMuch is the error for a collection, or what has a list of resources, that is larger than
@@ -353,7 +392,7 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 		return nil, err
 	}
 	query := svc.query(levels)
-	if strings.Contains(uri, "?") { // a further page knows what was asked for
+	if strings.Contains(uri, "?") || c.isPlain(uri) { // a further page knows what was asked for
 		query = ""
 	}
 	list, err := c.page(ctx, uri+query)
@@ -361,12 +400,12 @@ func (c *reader) collection(ctx context.Context, uri string, levels int) (*colle
 	case query == "":
 	case err == nil:
 		svc.expands.Store(true)
-	case svc.expands.Load() && errors.Is(err, ErrNotFound): // it is the collection
+	case svc.expands.Load() && (errors.Is(err, ErrNotFound) || asError(err) != nil && asError(err).says("ResourceMissingAtURI")): // it is the collection
 	case ctx.Err() == nil && refusesQuery(err):
 		plain, again := c.page(ctx, uri)
 		if again == nil && (!svc.expands.Load() || errors.Is(err, errTooSlow)) {
 			// It does not keep what its root promises.
-			c.service.CompareAndSwap(svc, svc.withoutExpand())
+			c.service.CompareAndSwap(svc, svc.withoutExpand(c.opts.Clock().Add(lacking)))
 		}
 		return plain, again
 	}
@@ -404,9 +443,9 @@ func refusesQuery(err error) bool {
 	return false
 }
 
-func (s *service) withoutExpand() *service {
+func (s *service) withoutExpand(until time.Time) *service {
 	plain := *s
-	plain.expand = ""
+	plain.expand, plain.until = "", until
 	return &plain
 }
 

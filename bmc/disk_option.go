@@ -31,7 +31,7 @@ func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) error {
 		return err
 	}
 	for _, m := range off {
-		if err := c.write(ctx, t.URI, m.uri, map[string]any{"BootOptionEnabled": true}); err != nil {
+		if _, err := c.write(ctx, t.URI, m.uri, map[string]any{"BootOptionEnabled": true}); err != nil {
 			c.log.Warn("the boot option of a disk is off, and cannot be switched on", "option", m.uri, "err", err)
 			continue
 		}

@@ -3,6 +3,7 @@ package bmc
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -25,12 +26,31 @@ var (
 	// ErrCircuitOpen: these credentials were refused a short while ago and are not
 	// tried again until they change, so that the account is not locked.
 	ErrCircuitOpen = errors.New("not tried: these credentials were refused; correct the BMCSecret")
+	// ErrRefusedForNow: the BMC refuses the credentials that it accepted before, or did a short while ago.
+	ErrRefusedForNow = errors.New("the BMC refuses the credentials that it accepted before: it is starting, or its account is locked")
 	// ErrUnreachable: no answer, or none that is HTTP.
 	ErrUnreachable = errors.New("the BMC does not answer")
 	// ErrBusy: the BMC asks to come back later; see RetryAfter.
 	ErrBusy = errors.New("the BMC is busy")
+	// ErrSessionsFull is an ErrBusy: each session of the BMC is in use, and it does not accept HTTP Basic.
+	ErrSessionsFull = fmt.Errorf("%w: each of its sessions is in use", ErrBusy)
+	// ErrUpdating is an ErrBusy: a firmware update is in progress.
+	ErrUpdating = fmt.Errorf("%w: a firmware update is in progress", ErrBusy)
+	// ErrPasswordChange: the BMC accepts the password, and nothing else before it is changed.
+	ErrPasswordChange = errors.New("the BMC demands a new password first")
+	// ErrReadOnly: the account may read, and not change this.
+	ErrReadOnly = errors.New("the account may not change this")
+	// ErrTLS and ErrCertificate are ErrUnreachable: TLS failed, or the certificate is not accepted.
+	ErrTLS         = fmt.Errorf("%w by TLS", ErrUnreachable)
+	ErrCertificate = fmt.Errorf("%w with a certificate that is accepted", ErrUnreachable)
 	// ErrUnsupported: the machine has no such thing.
 	ErrUnsupported = errors.New("not supported by the BMC")
+	// ErrNotRedfish is an ErrUnsupported: something else answers.
+	ErrNotRedfish = fmt.Errorf("%w: no Redfish service answers", ErrUnsupported)
+	// ErrNoNetworkBoot is an ErrUnsupported: the machine cannot be set to boot from the network.
+	ErrNoNetworkBoot = fmt.Errorf("%w: one-time boot from the network", ErrUnsupported)
+	// ErrPowerOnRefused: the BMC refused to power the machine on, or accepted that and then failed.
+	ErrPowerOnRefused = errors.New("the BMC did not power the machine on")
 	// ErrOverrideNotKept: the BMC took the boot override, every way of writing it
 	// that is known, and then showed something else.
 	ErrOverrideNotKept = errors.New("the BMC does not keep the boot override")
@@ -152,7 +172,7 @@ func (c *sender) noAnswer(ctx context.Context, method, uri string, err error) er
 	case errors.Is(err, ErrCertificateChanged):
 		e.Err = err // its text says so and holds both fingerprints
 	case errors.Is(err, errForeignRedirect):
-		e.Kind = ErrUnsupported
+		e.Kind = ErrNotRedfish
 	case errors.Is(ctx.Err(), context.Canceled):
 		e.Err = context.Canceled
 	case ctx.Err() != nil:
@@ -160,12 +180,28 @@ func (c *sender) noAnswer(ctx context.Context, method, uri string, err error) er
 	case errors.Is(err, context.DeadlineExceeded): // not the caller's deadline, so not its error
 		e.Kind, e.Err, e.Detail = ErrUnreachable, errTooSlow, fmt.Sprintf("no answer within %s", c.opts.Timeout)
 	default:
-		e.Kind = ErrUnreachable
+		e.Kind = kindOfHandshake(err)
 		if _, named := errors.AsType[x509.HostnameError](err); named {
 			e.Detail += "; write the name that it is for as spec.hostname of the BMC"
 		}
 	}
 	return e
+}
+
+// kindOfHandshake returns ErrTLS or ErrCertificate if a handshake failed for that reason, else ErrUnreachable.
+func kindOfHandshake(err error) error {
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, named := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	switch {
+	case unknown || named || invalid:
+		return ErrCertificate
+	case noTLS || alert || errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "tls: "):
+		return ErrTLS
+	}
+	return ErrUnreachable
 }
 
 // errTooSlow: one request was given up, though its caller would have waited for longer.
@@ -190,10 +226,7 @@ func (c *sender) refusal(method, uri string, a *answer) *Error {
 	case http.StatusOK:
 		e.Kind = ErrHalfAnswer
 	}
-	// iLO answers 400 where others answer 503.
-	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable", "SessionLimitExceeded") {
-		e.Kind = ErrBusy
-	}
+	e.Kind = e.special()
 	return e
 }
 
@@ -234,6 +267,11 @@ func (c *sender) halfAnswer(uri, detail string) error {
 func isObject(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
 	return len(body) > 0 && body[0] == '{'
+}
+
+// isHTML reports whether an answer is a page for people, such as a login page.
+func isHTML(body []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
 }
 
 // isError reports whether an answer is an error (DSP0266 §8.6), whatever its status.

@@ -49,6 +49,8 @@ type fake struct {
 	expand   bool
 	lag      int // GETs of the system that still show the old power after a reset
 
+	ready func() // ends what it shows while it starts; nil = nothing
+
 	// answer takes a request over before anything else looks at it, if it returns true.
 	answer func(w http.ResponseWriter, r *http.Request) bool
 	// etag is the ETag of the system; nil = none.

@@ -20,6 +20,25 @@ func (c *reader) identify(ctx context.Context, t model.SystemTarget) (SystemStat
 	return shown, c.meant(t, shown)
 }
 
+// identity returns what the machine shows if it is the one that is meant, as identify does. An answer that came less
+// than freshFor ago counts if a change may still be sent over its connection: so it is of the same BMC, and blades
+// are not swapped in two seconds. A machine that may only have a power button is read, because a press has another
+// effect in each power state.
+func (c *reader) identity(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+	if s := c.state(t.URI); s.known && !s.mayPress() && c.counts(s.seen, c.opts.freshFor) && c.meant(t, s.shown) == nil {
+		return s.shown, nil
+	}
+	return c.identify(ctx, t)
+}
+
+// identityOfWrite returns what the machine showed after its boot override was written a moment ago, else it reads the machine.
+func (c *reader) identityOfWrite(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+	if !c.state(t.URI).seen.written {
+		return c.identify(ctx, t)
+	}
+	return c.identity(ctx, t)
+}
+
 // meant returns why what was read at t is not the machine that is meant, nil if it is.
 // One that does not say now what it said before may be any.
 func (c *reader) meant(t model.SystemTarget, s SystemState) error {
@@ -60,9 +79,12 @@ func (c *client) lockSystem(ctx context.Context, uri string) (unlock func(), err
 	}
 }
 
-// changeSystem has a machine changed by do, if it is the one that is meant, and by
-// nobody else meanwhile. do is given what was read right before.
-func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, do func(context.Context, *client, SystemState) error) error {
+// identification is how a machine is identified before a change.
+type identification = func(*reader, context.Context, model.SystemTarget) (SystemState, error)
+
+// changeSystem changes a machine by do, if it is the one that is meant. Other changes of it wait meanwhile. do receives
+// the state that read, which is identify or identity, returns.
+func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, read identification, do func(context.Context, *client, SystemState) error) error {
 	c, err := p.client(ctx, t.BMC)
 	if err != nil {
 		return err
@@ -72,8 +94,11 @@ func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, do func(c
 		return err
 	}
 	defer unlock()
-	ctx, judge := changing(ctx)
-	s, err := c.identify(ctx, t)
+	ctx, judge := changing(ctx, func(ctx context.Context) error {
+		_, err := c.identify(ctx, t)
+		return err
+	})
+	s, err := read(c.reader, ctx, t)
 	if err == nil {
 		err = do(ctx, c, s)
 	}

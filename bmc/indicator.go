@@ -21,7 +21,7 @@ import (
 // another machine than the one meant, as of Reset.
 func (p *Pool) SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error) {
 	var shown model.Indicator
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identify, func(ctx context.Context, c *client, _ SystemState) (err error) {
 		shown, err = c.setIndicator(ctx, t, led)
 		return err
 	})
@@ -98,7 +98,7 @@ func (l locator) writes(led string) (all []indicatorWrite) {
 
 // tryIndicator writes one form and returns what is shown afterwards by the same property.
 func (c *client) tryIndicator(ctx context.Context, t model.SystemTarget, w indicatorWrite) (model.Indicator, error) {
-	if err := c.write(ctx, t.URI, t.URI, map[string]any{w.property: w.value}); err != nil {
+	if _, err := c.write(ctx, t.URI, t.URI, map[string]any{w.property: w.value}); err != nil {
 		return model.Indicator{}, err
 	}
 	if _, err := c.identify(ctx, t); err != nil {

@@ -39,7 +39,7 @@ func (p *Pool) Inventory(ctx context.Context, t model.SystemTarget) (*model.Serv
 
 func (c *reader) inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
 	uri := t.URI
-	sys, odd, err := c.readSystem(ctx, uri)
+	sys, odd, err := c.discoveredOrRead(ctx, uri)
 	if err == nil {
 		err = c.meant(t, sys.shown())
 	}
@@ -79,11 +79,21 @@ func (c *reader) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 			break
 		}
 	}
+	r.notShown(powerOf(sys.PowerState))
 	if err := ctx.Err(); err != nil { // then parts may be missing
 		return nil, err
 	}
 	r.sort()
 	return &model.ServerFacts{Power: powerOf(sys.PowerState), Inventory: &r.inv}, nil
+}
+
+// discoveredOrRead returns the system as it was discovered a moment ago, at first contact, or reads it.
+func (c *reader) discoveredOrRead(ctx context.Context, uri string) (*system, []string, error) {
+	if s := c.state(uri); s.first != nil && c.counts(s.seen, confirmWithin) {
+		c.learn(uri, func(s *systemState) { s.first = nil }) // it is not a second reading of the power
+		return &s.first.system, s.first.odd, nil
+	}
+	return c.readSystem(ctx, uri)
 }
 
 // reading is one reading of a machine's parts. It lives as long as the call that
@@ -92,6 +102,19 @@ type reading struct {
 	*reader
 	ctx context.Context
 	inv model.Inventory
+}
+
+// notShown notes as problems that a machine which is not off shows no processor or no memory.
+func (r *reading) notShown(power model.Power) {
+	switch {
+	case power == model.PowerOff:
+		return
+	case len(r.inv.Processors) == 0:
+		r.problem("the BMC shows no processor")
+	}
+	if r.inv.MemoryBytes == 0 {
+		r.problem("the BMC shows no memory")
+	}
 }
 
 func (r *reading) problem(text string) {

@@ -3,6 +3,7 @@ package bmc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 
 	"ingot/model"
@@ -53,10 +54,10 @@ func (s Session) auth() *auth {
 }
 
 // resume returns the newest kept session that the BMC still knows, after deleting the
-// others, or nil if there is none. Credentials that are being tried are not resumed
-// with: a session would say nothing of them. The caller holds the login lock.
+// others, or nil if there is none. Only credentials that the BMC accepted before are resumed
+// with, because a session does not prove others. The caller holds the login lock.
 func (c *connection) resume(ctx context.Context, svc *service) (*auth, error) {
-	if c.resumed || c.trial.Load() {
+	if c.resumed || c.trial.Load() || !c.target.Accepted.Here {
 		return nil, nil
 	}
 	all := c.kept()
@@ -70,7 +71,7 @@ func (c *connection) resume(ctx context.Context, svc *service) (*auth, error) {
 			return s.auth(), nil
 		case statusOf(err) == http.StatusUnauthorized:
 			c.drop(ctx, s.URI)
-		case statusOf(err) == 0: // there is no answer to have
+		case statusOf(err) == 0 && !errors.Is(err, ErrHalfAnswer): // there is no answer
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -53,13 +54,20 @@ func killed(t *testing.T, f *fake, o Options) *Pool {
 	t.Helper()
 	o.Networks = loopback
 	p := NewPool(o)
-	must.Get(p.Power(t.Context(), f.system1()))(t)
+	must.Get(p.Power(t.Context(), f.acceptedBefore()))(t)
 	t.Cleanup(func() {
 		for _, c := range p.clients {
 			c.wire.closeIdle()
 		}
 	})
 	return p
+}
+
+// acceptedBefore is the system with credentials that its BMC accepted in an earlier process.
+func (f *fake) acceptedBefore() model.SystemTarget {
+	s := f.system1()
+	s.BMC.Accepted.Here = true
+	return s
 }
 
 func (f *fake) open() int {
@@ -165,11 +173,11 @@ func TestKeptSessions(t *testing.T) {
 			return true
 		})
 		p := newPool(t, Options{Sessions: m})
-		if _, err := p.Power(t.Context(), f.system1()); !errors.Is(err, ErrUnreachable) || len(m.Kept("bmc-1")) != 1 {
+		if _, err := p.Power(t.Context(), f.acceptedBefore()); !errors.Is(err, ErrUnreachable) || len(m.Kept("bmc-1")) != 1 {
 			t.Errorf("got %v, kept %v", err, m.Kept("bmc-1"))
 		}
 		f.answers(nil)
-		if _, err := p.Power(t.Context(), f.system1()); err != nil || counted(f.requests(), login) != 0 {
+		if _, err := p.Power(t.Context(), f.acceptedBefore()); err != nil || counted(f.requests(), login) != 0 {
 			t.Errorf("once it answers: %v, or another session", err)
 		}
 	})
@@ -186,14 +194,30 @@ func TestKeptSessions(t *testing.T) {
 			t.Errorf("got %v, want ErrUnauthorized", err)
 		}
 	})
-	t.Run("a kept session is no proof of the password", func(t *testing.T) {
+	t.Run("credentials that the BMC has not accepted yet are proven by a login", func(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()
 		killed(t, f, Options{Sessions: m})
-		p := newPool(t, Options{Sessions: m})
-		must.Get(p.Power(t.Context(), f.system1()))(t)
-		if len(p.breaker.accepted) != 0 {
-			t.Error("the credentials count as accepted")
+		f.change(func() { f.password = "changed" })
+		if _, err := newPool(t, Options{Sessions: m}).Power(t.Context(), f.system1()); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("got %v, want ErrUnauthorized", err)
 		}
+		f.change(func() { f.password = password })
+		must.Get(newPool(t, Options{Sessions: m}).Power(t.Context(), f.system1()))(t)
+		if n := f.open(); n != 1 || len(m.Kept("bmc-1")) != 1 {
+			t.Errorf("%d sessions are open, %d kept; want the new one alone", n, len(m.Kept("bmc-1")))
+		}
+	})
+	t.Run("one that has ended in another way is not used", func(t *testing.T) {
+		f, m := newFake(t, plain), newMemory()
+		killed(t, f, Options{Sessions: m})
+		f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("X-Auth-Token") != m.Kept("bmc-1")[0].Token.Reveal() {
+				return false
+			}
+			io.WriteString(w, "<html>Log in</html>")
+			return true
+		})
+		must.Get(newPool(t, Options{Sessions: m}).Power(t.Context(), f.acceptedBefore()))(t)
 	})
 	t.Run("a store that fails is no reason to fail", func(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()

@@ -31,8 +31,10 @@ func (c *networkInterface) leads() bool {
 }
 
 type chassis struct {
-	NetworkAdapters link
-	Links           struct{ ComputerSystems []link }
+	Short                   string `json:"Id"`
+	Name                    string
+	NetworkAdapters, Drives link
+	Links                   struct{ ComputerSystems []link }
 }
 
 // isHostInterface reports whether an EthernetInterface of a system leads to its BMC and

@@ -14,6 +14,9 @@ var parts = map[string]string{
 	"virtuallypartitioned": "a virtual partition",
 }
 
+// noReset is why a system is no server that has no reset action. Some show it once their host has started.
+const noReset = "it cannot be reset"
+
 // noServer returns why the system is no server, "" if it is one: something that can be
 // reset and is not a part of a machine. GPU baseboards call themselves physical systems, too.
 func (s *system) noServer() string {
@@ -24,7 +27,7 @@ func (s *system) noServer() string {
 	case isPart:
 		return "it is " + part
 	case s.Actions.Reset == nil:
-		return "it cannot be reset"
+		return noReset
 	case known.part != "":
 		return "it is " + known.part
 	case kind != "" && kind != "physical" && uuid == "":

@@ -16,6 +16,10 @@ import (
 // state would otherwise show the same for ever.
 const trustETag = 5 * time.Minute
 
+// confirmWithin is for how long after a whole answer the next is asked for without its ETag: a reading that confirms
+// another must not depend on it.
+const confirmWithin = 10 * time.Second
+
 // A SystemState is what one GET says of a machine.
 type SystemState struct {
 	Power model.Power
@@ -84,7 +88,7 @@ func (c *reader) poll(ctx context.Context, uri string) (SystemState, error) {
 		if s.etag != "" && s.etag == etag && s.shown != shown {
 			s.fickle = true
 		}
-		s.etag, s.shown, s.polled = etag, shown, c.opts.Clock()
+		c.saw(s, etag, shown)
 	})
 	return shown, nil
 }
@@ -134,5 +138,5 @@ func text(v any) string {
 // power state is the one that is known.
 func (s *systemState) mayAskETag(now time.Time) bool {
 	return s.etag != "" && !s.fickle && s.shown.Power.Settled() &&
-		now.Sub(s.polled) < trustETag && now.Sub(s.moved) >= trustETag
+		now.Sub(s.polled) >= confirmWithin && now.Sub(s.polled) < trustETag && now.Sub(s.moved) >= trustETag
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ingot/bmc/sim/recorded"
 	"ingot/model"
 )
 
@@ -27,19 +28,19 @@ type recordedSystem struct {
 }
 
 func (r *recording) systems() ([]*recordedSystem, string) {
-	uri := linkOf(r.resource("/redfish/v1"), "Systems")
+	uri := recorded.LinkOf(r.Resource("/redfish/v1"), "Systems")
 	if uri == "" {
 		return nil, "the service root links to no systems"
 	}
-	collection := r.resource(uri)
+	collection := r.Resource(uri)
 	members, ok := collection["Members"].([]any)
-	if !ok || key(text(collection["@odata.id"])) != key(uri) && collection["Members"] == nil {
+	if !ok || recorded.Key(recorded.Text(collection["@odata.id"])) != recorded.Key(uri) && collection["Members"] == nil {
 		return nil, "the collection of systems is not recorded"
 	}
 	var all []*recordedSystem
 	for _, m := range members {
 		member, _ := m.(map[string]any)
-		if at := text(member["@odata.id"]); at != "" {
+		if at := recorded.Text(member["@odata.id"]); at != "" {
 			all = append(all, r.system(at))
 		}
 	}
@@ -49,31 +50,31 @@ func (r *recording) systems() ([]*recordedSystem, string) {
 
 func (r *recording) system(uri string) *recordedSystem {
 	s := &recordedSystem{uri: uri}
-	sys := r.resource(uri)
+	sys := r.Resource(uri)
 	if sys == nil {
 		s.unread = append(s.unread, uri)
 		return s
 	}
-	kind := text(sys["SystemType"])
+	kind := recorded.Text(sys["SystemType"])
 	switch {
-	case field(field(sys, "Actions"), "#ComputerSystem.Reset") == nil:
+	case recorded.Field(recorded.Field(sys, "Actions"), "#ComputerSystem.Reset") == nil:
 		s.why = "reset"
 	case slices.Contains([]string{"Virtual", "OS", "VirtuallyPartitioned", "DPU"}, kind):
 		s.why = kind
-	case strings.HasPrefix(text(sys["Model"]), "BlueField"):
+	case strings.HasPrefix(recorded.Text(sys["Model"]), "BlueField"):
 		s.why = "DPU"
 	}
-	if id, ok := model.ParseUUID(strings.TrimSpace(text(sys["UUID"]))); ok && id.IsUsable() {
+	if id, ok := model.ParseUUID(strings.TrimSpace(recorded.Text(sys["UUID"]))); ok && id.IsUsable() {
 		s.uuid = id.String()
 	}
-	s.serial, s.power = strings.TrimSpace(text(sys["SerialNumber"])), text(sys["PowerState"])
-	_, s.override = field(sys, "Boot")["BootSourceOverrideTarget"]
-	s.processors = r.count(s, linkOf(sys, "Processors"), func(map[string]any) bool { return true })
-	if n, ok := number(field(sys, "ProcessorSummary")["Count"]); ok && s.processors == 0 {
+	s.serial, s.power = strings.TrimSpace(recorded.Text(sys["SerialNumber"])), recorded.Text(sys["PowerState"])
+	_, s.override = recorded.Field(sys, "Boot")["BootSourceOverrideTarget"]
+	s.processors = r.count(s, recorded.LinkOf(sys, "Processors"), func(map[string]any) bool { return true })
+	if n, ok := number(recorded.Field(sys, "ProcessorSummary")["Count"]); ok && s.processors == 0 {
 		s.processors = int(n)
 	}
-	s.modules = r.count(s, linkOf(sys, "Memory"), func(m map[string]any) bool { n, _ := number(m["CapacityMiB"]); return n > 0 })
-	total, _ := number(field(sys, "MemorySummary")["TotalSystemMemoryGiB"])
+	s.modules = r.count(s, recorded.LinkOf(sys, "Memory"), func(m map[string]any) bool { n, _ := number(m["CapacityMiB"]); return n > 0 })
+	total, _ := number(recorded.Field(sys, "MemorySummary")["TotalSystemMemoryGiB"])
 	s.memory = total > 0 || s.modules > 0
 	r.storage(s, sys)
 	r.cards(s, sys)
@@ -93,7 +94,7 @@ func (r *recording) members(s *recordedSystem, uri string) map[string]map[string
 	if uri == "" {
 		return nil
 	}
-	collection := r.resource(uri)
+	collection := r.Resource(uri)
 	list, ok := collection["Members"].([]any)
 	if !ok {
 		s.unread = append(s.unread, uri)
@@ -105,8 +106,8 @@ func (r *recording) linked(s *recordedSystem, list []any) map[string]map[string]
 	all := make(map[string]map[string]any)
 	for _, l := range list {
 		link, _ := l.(map[string]any)
-		uri := text(link["@odata.id"])
-		m := r.resource(uri)
+		uri := recorded.Text(link["@odata.id"])
+		m := r.Resource(uri)
 		switch {
 		case uri == "":
 		case m == nil && len(link) > 1:
@@ -120,7 +121,9 @@ func (r *recording) linked(s *recordedSystem, list []any) map[string]map[string]
 	return all
 }
 
-func present(m map[string]any) bool { return text(field(m, "Status")["State"]) != "Absent" }
+func present(m map[string]any) bool {
+	return recorded.Text(recorded.Field(m, "Status")["State"]) != "Absent"
+}
 
 func (r *recording) count(s *recordedSystem, uri string, is func(map[string]any) bool) (n int) {
 	for _, m := range r.members(s, uri) {
@@ -132,19 +135,19 @@ func (r *recording) count(s *recordedSystem, uri string, is func(map[string]any)
 }
 
 func (r *recording) storage(s *recordedSystem, sys map[string]any) {
-	for _, sub := range r.members(s, linkOf(sys, "Storage")) {
+	for _, sub := range r.members(s, recorded.LinkOf(sys, "Storage")) {
 		drives, _ := sub["Drives"].([]any)
 		for _, d := range r.linked(s, drives) {
 			if present(d) {
 				s.drives++
 			}
 		}
-		s.volumes += len(r.members(s, linkOf(sub, "Volumes")))
+		s.volumes += len(r.members(s, recorded.LinkOf(sub, "Volumes")))
 	}
 	if s.drives > 0 {
 		return
 	}
-	for _, sub := range r.members(s, linkOf(sys, "SimpleStorage")) {
+	for _, sub := range r.members(s, recorded.LinkOf(sys, "SimpleStorage")) {
 		devices, _ := sub["Devices"].([]any)
 		for _, d := range devices {
 			if device, ok := d.(map[string]any); ok && present(device) {
@@ -162,24 +165,24 @@ func (r *recording) cards(s *recordedSystem, sys map[string]any) {
 			list = []any{v}
 		}
 		for _, v := range list {
-			if mac, ok := model.StationMAC(text(v)); ok {
+			if mac, ok := model.StationMAC(recorded.Text(v)); ok {
 				found[mac] = true
 			}
 		}
 	}
-	for _, nic := range r.members(s, linkOf(sys, "EthernetInterfaces")) {
-		if present(nic) && field(field(nic, "Links"), "HostInterface") == nil && !strings.EqualFold(text(nic["Id"]), "ToManager") {
+	for _, nic := range r.members(s, recorded.LinkOf(sys, "EthernetInterfaces")) {
+		if present(nic) && recorded.Field(recorded.Field(nic, "Links"), "HostInterface") == nil && !strings.EqualFold(recorded.Text(nic["Id"]), "ToManager") {
 			note(nic["MACAddress"])
 			note(nic["PermanentMACAddress"])
 		}
 	}
-	for _, card := range r.members(s, linkOf(sys, "NetworkInterfaces")) {
+	for _, card := range r.members(s, recorded.LinkOf(sys, "NetworkInterfaces")) {
 		r.card(card, note)
 	}
 	if len(found) == 0 { // the cards of the chassis
-		links, _ := field(sys, "Links")["Chassis"].([]any)
+		links, _ := recorded.Field(sys, "Links")["Chassis"].([]any)
 		for _, chassis := range r.linked(new(recordedSystem), links) {
-			for _, card := range r.members(new(recordedSystem), linkOf(chassis, "NetworkAdapters")) {
+			for _, card := range r.members(new(recordedSystem), recorded.LinkOf(chassis, "NetworkAdapters")) {
 				r.card(card, note)
 			}
 		}
@@ -188,8 +191,8 @@ func (r *recording) cards(s *recordedSystem, sys map[string]any) {
 }
 
 func (r *recording) card(card map[string]any, note func(any)) {
-	for _, f := range r.members(new(recordedSystem), linkOf(card, "NetworkDeviceFunctions")) {
-		note(field(f, "Ethernet")["MACAddress"])
+	for _, f := range r.members(new(recordedSystem), recorded.LinkOf(card, "NetworkDeviceFunctions")) {
+		note(recorded.Field(f, "Ethernet")["MACAddress"])
 	}
 }
 

@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"ingot/bmc"
+	"ingot/bmc/sim/recorded"
 	"ingot/model"
 )
 
 var updateHardware = flag.Bool("update", false, "write docs/hardware.md anew from the recordings in INGOT_MOCKUPS")
+
+type recording struct{ *recorded.BMC }
 
 // result is what came of one recording.
 type result struct {
@@ -46,14 +49,15 @@ func TestRecordedBMCs(t *testing.T) {
 	if folder == "" {
 		t.Skip("INGOT_MOCKUPS is not set: it names a folder with recordings of BMCs")
 	}
-	all, err := recordings(folder)
+	all, err := recorded.All(folder)
 	if err != nil || len(all) == 0 {
 		t.Fatalf("no recordings in %s: %v", folder, err)
 	}
 	var results []*result
 	good := 0
-	for _, r := range all {
-		t.Run(r.name, func(t *testing.T) {
+	for _, played := range all {
+		r := &recording{played}
+		t.Run(r.Name, func(t *testing.T) {
 			res := r.try(t)
 			results = append(results, res)
 			t.Logf("%s: %s; %s %s, firmware %s; requests %v", res.name, res.verdict, res.vendor, res.model, res.firmware, res.requests)
@@ -73,16 +77,16 @@ func TestRecordedBMCs(t *testing.T) {
 
 // try runs the client against a recording.
 func (r *recording) try(t *testing.T) *result {
-	res := &result{name: r.name, verdict: right}
+	res := &result{name: r.Name, verdict: right}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	p := bmc.NewPool(bmc.Options{Networks: model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}})
 	defer func() {
-		if err := p.Close(ctx); err != nil || len(r.sessions) > 0 {
-			t.Errorf("sessions left: %d, %v", len(r.sessions), err)
+		if err := p.Close(ctx); err != nil || r.Sessions() > 0 {
+			t.Errorf("sessions left: %d, %v", r.Sessions(), err)
 		}
 	}()
-	target := r.serve(t)
+	target := r.Serve(t)
 	asked := func() func(int) {
 		before := p.Stats(target.Name).Requests
 		return func(i int) { res.requests[i] = int(p.Stats(target.Name).Requests - before) }
@@ -90,7 +94,7 @@ func (r *recording) try(t *testing.T) *result {
 	done := asked()
 	facts, err := p.Discover(ctx, target)
 	done(0)
-	recorded, none := r.systems()
+	systems, none := r.systems()
 	if err != nil {
 		res.notes = append(res.notes, err.Error())
 		res.refuse(none)
@@ -99,7 +103,7 @@ func (r *recording) try(t *testing.T) *result {
 	target.Fingerprint = facts.Fingerprint
 	res.vendor, res.model, res.firmware = facts.Manufacturer, facts.Model, facts.FirmwareVersion
 	servers := 0
-	for _, want := range recorded {
+	for _, want := range systems {
 		got := systemAt(facts, want.uri)
 		switch {
 		case want.why != "":
@@ -121,7 +125,7 @@ func (r *recording) try(t *testing.T) *result {
 	res.notes = append(res.notes, facts.Others...)
 	res.notes = append(res.notes, facts.Problems...)
 	if servers == 0 && res.verdict == right {
-		if none == "" && len(recorded) > 0 {
+		if none == "" && len(systems) > 0 {
 			none = "no server among the systems"
 		}
 		res.refuse(none)
@@ -150,7 +154,7 @@ func (r *recording) check(ctx context.Context, t *testing.T, res *result, target
 
 func systemAt(facts *model.BMCFacts, uri string) *model.SystemFact {
 	for i := range facts.Systems {
-		if key(facts.Systems[i].URI) == key(uri) {
+		if recorded.Key(facts.Systems[i].URI) == recorded.Key(uri) {
 			return &facts.Systems[i]
 		}
 	}

@@ -14,16 +14,17 @@ import (
 )
 
 // Reset asks for a power change by one POST and does not wait for its effect: that
-// the BMC accepted it is enough. It reads the machine first, and asks for nothing if that
+// the BMC accepted it is enough, unless it does so as a task that fails within seconds. It reads the machine first, and asks for nothing if that
 // is another one than is meant (ErrOtherMachine, ErrNoIdentity), or in another power state
 // than from, unless that is "" (ErrOtherPower), or is to be On and is.
 // A machine that already is Off as asked is no error. ErrUnsupported: the machine allows
 // no reset type that does this; for ResetGracefulOff the next step is ResetForceOff.
+// ErrPowerOnRefused: the BMC refused a power-on, or its task failed.
 // ErrBusy: it is about to change; see RetryAfter. After an error for which NotCarriedOut
 // is false the machine may have been reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
 	var r model.ResetResult
-	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, s SystemState) (err error) {
+	err := p.changeSystem(ctx, t, (*reader).identityOfWrite, func(ctx context.Context, c *client, s SystemState) (err error) {
 		r.Before = s.Power
 		switch {
 		case from != "" && s.Power != from:
@@ -32,12 +33,34 @@ func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.Reset
 			return nil
 		}
 		r.Did, err = c.reset(ctx, t.URI, kind, s.Power)
+		switch e := asError(err); {
+		case err == nil:
+			c.learn(t.URI, func(s *systemState) { s.armed = false })
+		case e != nil && e.Kind == nil && kind == model.ResetOn && (e.Status == http.StatusAccepted || refusesChange(e.Status)):
+			e.Kind = ErrPowerOnRefused
+		}
 		return err
 	})
+	if errors.Is(err, ErrUnsupported) && kind != model.ResetGracefulOff { // which is forced next
+		p.disarm(ctx, t)
+	}
 	if err != nil {
 		return r, fmt.Errorf("reset %s: %w", kind, err)
 	}
 	return r, nil
+}
+
+// disarm clears the override that was set for a reset which the machine does not support.
+func (p *Pool) disarm(ctx context.Context, t model.SystemTarget) {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil || !c.state(t.URI).armed {
+		return
+	}
+	if err := p.ClearBootOverride(ctx, t); err != nil {
+		c.log.Warn("boot override stays set", "system", t.URI, "err", err)
+		return
+	}
+	c.learn(t.URI, func(s *systemState) { s.armed = false })
 }
 
 // reset asks a machine whose power is known for a change, and returns what for.
@@ -63,7 +86,7 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 		}
 	}
 	// The effect comes in its own time, whatever the ETag says.
-	c.learn(uri, func(s *systemState) { s.moved = c.opts.Clock() })
+	c.learn(uri, func(s *systemState) { s.moved, s.seen = c.opts.Clock(), sighting{} })
 	if status := statusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
 		return c.afterRefusedReset(ctx, uri, s, kind, err)
 	}
@@ -71,8 +94,14 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, po
 }
 
 func (c *client) postReset(ctx context.Context, uri, resetType string) error {
-	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
-	return err
+	a, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
+	if err != nil {
+		return err
+	}
+	if failure := c.followTask(ctx, a); failure != "" {
+		return &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Status: a.status, Detail: failure}
+	}
+	return nil
 }
 
 // afterRefusedReset reads the machine to find why it refused: it may be there
@@ -124,6 +153,13 @@ var resetChains = map[model.ResetKind][]schemas.ResetType{
 
 // crayOff is in no schema; nodes of Cray EX have it in place of GracefulShutdown.
 const crayOff schemas.ResetType = "Off"
+
+// mayPress reports whether a change of power may press the power button.
+func (s *systemState) mayPress() bool {
+	return s.resets == nil || slices.ContainsFunc([]model.ResetKind{model.ResetOn, model.ResetGracefulOff}, func(kind model.ResetKind) bool {
+		return slices.Equal(resetTypes(kind, s.resets), []string{pushButton})
+	})
+}
 
 // resetTypes returns the types to try for kind: the one to use of those that are
 // allowed, or all when the machine does not say what is.
@@ -180,8 +216,12 @@ func (c *reader) resettable(ctx context.Context, uri string) (systemState, error
 	types := []string{}
 	if s.resetInfo != "" {
 		allowed, err := c.actionInfo(ctx, s.resetInfo)
-		if err != nil && final(err) {
+		switch {
+		case err != nil && final(err):
 			return s, err
+		case err != nil: // and asked for again, because a BMC that starts does not show it yet
+			s.resets = types
+			return s, nil
 		}
 		types = append(types, knownResets(allowed)...)
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/stmcginnis/gofish"
 )
@@ -26,6 +28,19 @@ type service struct {
 	wantsCredential bool   // the root itself did
 
 	expands *atomic.Bool // it has expanded a collection
+	until   time.Time    // when the root is read again: it lacks something, as while a BMC starts; zero = with the next login
+}
+
+// A root that lacks the link to the systems is used for noSystems, because nothing can be done without. One that lacks something
+// else, or that promises what fails, is used for lacking. BMCs have such roots while they start, and some always.
+const (
+	noSystems = time.Minute
+	lacking   = 10 * time.Minute
+)
+
+// isCurrent reports whether the root may still be used.
+func (s *service) isCurrent(now time.Time) bool {
+	return s != nil && (s.until.IsZero() || now.Before(s.until))
 }
 
 // query returns the query for a collection with its members, and up to levels of
@@ -40,9 +55,9 @@ func (s *service) query(levels int) string {
 	return fmt.Sprintf("?$expand=%s($levels=%d)", s.expand, min(levels, s.levels))
 }
 
-// root returns the service root, read once for each session.
+// root returns the service root, read once for each session, and again if it lacks something.
 func (c *connection) root(ctx context.Context) (*service, error) {
-	if svc := c.service.Load(); svc != nil && !svc.wantsCredential {
+	if svc := c.service.Load(); svc.isCurrent(c.opts.Clock()) && !svc.wantsCredential {
 		return svc, nil
 	}
 	// Logging in reads it, and may tell that it is worth reading again.
@@ -61,7 +76,7 @@ func (c *connection) root(ctx context.Context) (*service, error) {
 // caller holds the login lock.
 func (c *connection) rootLocked(ctx context.Context) (*service, error) {
 	own, _ := ctx.Value(loginKey{}).(*auth)
-	if svc := c.service.Load(); svc != nil && (!svc.wantsCredential || own == nil) {
+	if svc := c.service.Load(); svc.isCurrent(c.opts.Clock()) && (!svc.wantsCredential || own == nil) {
 		return svc, nil
 	}
 	svc, err := c.connect(context.WithValue(ctx, loginKey{}, own))
@@ -70,6 +85,12 @@ func (c *connection) rootLocked(ctx context.Context) (*service, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	switch now := c.opts.Clock(); {
+	case svc.systems == "":
+		svc.until = now.Add(noSystems)
+	case svc.managers == "" || svc.sessions == "" || svc.expand == "":
+		svc.until = now.Add(lacking)
 	}
 	c.service.Store(svc)
 	return svc, nil
@@ -87,9 +108,13 @@ func (c *connection) connect(ctx context.Context) (*service, error) {
 	const uri = "/redfish/v1/"
 	switch {
 	case k.answer != nil && k.answer.status/100 != 2:
-		return nil, c.refusal(http.MethodGet, uri, k.answer)
+		refusal := c.refusal(http.MethodGet, uri, k.answer)
+		if k.answer.status < 500 && (refusal.Kind == nil || errors.Is(refusal.Kind, ErrNotFound) || errors.Is(refusal.Kind, ErrUnsupported)) {
+			refusal.Kind = ErrNotRedfish
+		}
+		return nil, refusal
 	case err != nil && k.answer != nil:
-		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: " + c.detail(err.Error())}
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrNotRedfish, Detail: "not a Redfish service root: " + c.detail(err.Error())}
 	case err != nil:
 		return nil, c.noAnswer(ctx, http.MethodGet, uri, err)
 	}
@@ -103,7 +128,7 @@ func (c *connection) connect(ctx context.Context) (*service, error) {
 	case isError(k.answer.body):
 		return nil, c.refusal(http.MethodGet, uri, k.answer)
 	case links.none():
-		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: it leads nowhere"}
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrNotRedfish, Detail: "not a Redfish service root: it leads nowhere"}
 	}
 	return newService(api.Service, links), nil
 }

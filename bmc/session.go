@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"ingot/model"
 )
 
 // auth is how requests are signed. It does not change; a new login makes a new one.
@@ -16,7 +18,7 @@ type auth struct {
 	token   string      // of the session
 	session string      // its URI
 	basic   bool        // HTTP Basic instead
-	until   time.Time   // for as long as no session can be had; zero = there are none to have
+	until   time.Time   // of HTTP Basic: when to ask for a session again
 	proven  atomic.Bool // it was accepted
 }
 
@@ -33,9 +35,13 @@ func (a *auth) sign(req *http.Request, c *sender) {
 // expired reports whether it is time to ask for a session again.
 func (a *auth) expired(now time.Time) bool { return !a.until.IsZero() && now.After(a.until) }
 
-// sessionFails is how long a BMC that fails to open a session is asked for none, if it takes
-// the password instead.
-const sessionFails = 10 * time.Minute
+// A BMC that opens no session is asked for one after sessionFails, because a BMC that starts opens none either. After
+// noToken it is asked again if its sessions have no token: that ends with an update of its firmware, and each such session
+// may stay open.
+const (
+	sessionFails = 10 * time.Minute
+	noToken      = time.Hour
+)
 
 // sessionFull is how long no further session is asked for when the BMC has no
 // more and does not say when it will.
@@ -64,19 +70,22 @@ func (c *connection) authorizedAfter(ctx context.Context, stale *auth) (*auth, e
 	if c.isBroken() {
 		return nil, c.circuitOpen()
 	}
-	if a := c.auth.Load(); a != nil && a != stale && !a.expired(c.opts.Clock()) {
+	a := c.auth.Load()
+	switch expired := a != nil && a.expired(c.opts.Clock()); {
+	case a != nil && a != stale && !expired:
 		return a, nil
-	}
-	if stale != nil && stale.basic {
+	case stale != nil && stale.basic && !expired:
 		return stale, nil
-	}
-	if stale != nil {
+	case stale != nil || expired:
 		c.auth.Store(nil)
-		c.service.Store(nil) // the BMC may have come back with another firmware
+		c.service.Store(nil) // the BMC may have come back with another firmware, or was starting
 	}
-	a, err := c.logIn(ctx)
+	a, err = c.logIn(ctx)
 	if errors.Is(err, ErrBusy) && c.makeRoom(ctx, stale) {
 		a, err = c.logIn(ctx)
+	}
+	if errors.Is(err, ErrSessionsFull) && statusOf(err) != 0 {
+		a, err = c.byPassword(ctx, c.service.Load(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +105,7 @@ func (c *connection) makeRoom(ctx context.Context, stale *auth) bool {
 		c.quiet.CompareAndSwap(0, asked)
 		return false
 	}
-	c.full = time.Time{}
+	c.full.until = time.Time{}
 	return true
 }
 
@@ -134,15 +143,15 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	}
 	if svc.sessions == "" {
 		c.log.Info("the BMC has no sessions; every request carries the password")
-		return &auth{basic: true}, nil
+		return c.basicFor(sessionFails), nil
 	}
-	if rest := c.full.Sub(c.opts.Clock()); rest > 0 {
-		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: ErrBusy, RetryAfter: rest, Detail: "not tried: no session is free"}
+	if rest := c.full.until.Sub(c.opts.Clock()); rest > 0 {
+		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: c.full.kind, RetryAfter: rest, Detail: "no login is tried yet"}
 	}
 	if a, err := c.resume(ctx, svc); a != nil || err != nil {
 		return a, err
 	}
-	if !c.target.Default {
+	if !c.target.Default && !c.acceptance().Here {
 		end, err := c.breaker.turn(ctx, c.creds)
 		if err != nil {
 			return nil, err
@@ -158,53 +167,66 @@ func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	}
 	switch {
 	case err == nil:
+		if !c.resumed {
+			c.resumed = true
+			c.deleteKept(ctx, c.kept(), nil)
+		}
 		c.keep(ctx, a)
 		return a, nil
+	case errors.Is(err, ErrPasswordChange), errors.Is(err, ErrUpdating):
+		return nil, err
 	case refusedLogin(err):
 		c.refused()
-		return nil, err
+		asError(err).Kind = c.refusalKind(asError(err).Kind)
 	case errors.Is(err, ErrBusy):
 		after, ok := RetryAfter(err)
 		if !ok {
 			after = sessionFull
 		}
-		c.full = c.opts.Clock().Add(after)
-		return nil, err
+		c.full.until, c.full.kind = c.opts.Clock().Add(after), asError(err).Kind
 	case statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented:
-		c.log.Info("the BMC opens no session; every request carries the password", "err", err)
-		return &auth{basic: true}, nil
+		c.log.Info("the BMC opens no session; every request carries the password for a while", "err", err)
+		return c.basicFor(sessionFails), nil
 	case statusOf(err) == http.StatusInternalServerError:
-		if a := c.byPassword(ctx, svc); a != nil {
-			c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", err)
-			return a, nil
-		}
+		return c.byPassword(ctx, svc, err)
 	}
 	return nil, err
 }
 
-// byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal says
-// nothing of the password, for the BMC may not take any this way; it is not tried again for
-// a while, for if the password is wrong that locks the account.
-func (c *connection) byPassword(ctx context.Context, svc *service) *auth {
+func (c *connection) basicFor(d time.Duration) *auth {
+	return &auth{basic: true, until: c.opts.Clock().Add(d)}
+}
+
+// byPassword returns HTTP Basic for a while if the BMC takes that, else the error of the login. A refusal does not mean that the
+// password is wrong, because the BMC may not support HTTP Basic. It is not tried again for a while, because a wrong password
+// locks the account.
+func (c *connection) byPassword(ctx context.Context, svc *service, failed error) (*auth, error) {
 	now := c.opts.Clock()
 	if now.Before(c.noBasic) {
-		return nil
+		return nil, failed
 	}
-	a := &auth{basic: true, until: now.Add(sessionFails)}
-	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers))
-	if refusedLogin(err) {
+	asked := c.quiet.Swap(0) // a BMC without a free session asks to be left alone, although this needs none
+	a := c.basicFor(sessionFails)
+	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers, "/redfish/v1/Systems"))
+	if err == nil {
+		c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", failed)
+		return a, nil
+	}
+	c.quiet.CompareAndSwap(0, asked)
+	switch {
+	case !refusedLogin(err):
+	case c.acceptance().Here:
+		c.noBasic = now.Add(model.RefusedPause)
+	default:
 		c.noBasic = a.until
 	}
-	if err != nil {
-		return nil
-	}
-	return a
+	return nil, failed
 }
 
 // openSession asks for a session, and once more to be sure that it is refused.
 func (c *connection) openSession(ctx context.Context, svc *service) (*auth, error) {
-	// Who only tries credentials says at once all that some want to hear.
-	trial := c.trial.Load()
+	// Where each attempt counts, one request has everything that any BMC requires.
+	trial := c.trial.Load() || c.acceptance().Refused.Count > 0
 	a, err := c.postSession(ctx, svc, trial)
 	if refusedLogin(err) && !trial {
 		// Confirm: some answer 401 now and then (B14), and some want the password
@@ -217,7 +239,7 @@ func (c *connection) openSession(ctx context.Context, svc *service) (*auth, erro
 // refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
-	if e == nil {
+	if e == nil || errors.Is(err, ErrSessionsFull) || errors.Is(err, ErrPasswordChange) {
 		return false
 	}
 	switch e.Status {
@@ -233,15 +255,29 @@ func (c *connection) isBroken() bool {
 	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
 }
 
-func (c *connection) circuitOpen() error {
-	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+// acceptance returns what the BMC answered before to the credentials, if it accepted them last.
+func (c *connection) acceptance() model.Acceptance {
+	return c.breaker.acceptance(c.creds, c.target.Name)
 }
 
-// refused opens the circuit breaker: the credentials are wrong for certain.
+// refusalKind is ErrRefusedForNow for credentials that the BMC accepted before, otherwise kind.
+func (c *connection) refusalKind(kind error) error {
+	if c.acceptance().Here {
+		return ErrRefusedForNow
+	}
+	return kind
+}
+
+func (c *connection) circuitOpen() error {
+	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: c.refusalKind(ErrCircuitOpen)}
+}
+
+// refused opens the circuit breaker: the BMC refused the credentials for certain.
 func (c *connection) refused() {
 	c.auth.Store(nil)
-	c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
-	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "retry", breakFor)
+	c.service.Store(nil) // of a BMC that starts it may lack the sessions
+	until := c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
+	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "until", until)
 }
 
 // postSession opens a session. An answer without a token means that requests are
@@ -270,7 +306,7 @@ func (c *connection) postSession(ctx context.Context, svc *service, signed bool)
 			}
 		}
 		c.log.Info("the BMC opens sessions without a token; every request carries the password")
-		return &auth{basic: true}, nil
+		return c.basicFor(noToken), nil
 	}
 	c.counted.sessions.Add(1)
 	c.metrics.sessions.Inc()

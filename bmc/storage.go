@@ -3,6 +3,7 @@ package bmc
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,9 @@ import (
 // the SimpleStorage that older BMCs have.
 func (r *reading) storages(s *system) error {
 	uri, simple := path(s.Storage.ID), path(s.SimpleStorage.ID)
+	if uri == "" && simple == "" {
+		return r.chassisDrives(s)
+	}
 	if uri == "" {
 		return r.simpleStorages(simple)
 	}
@@ -33,6 +37,37 @@ func (r *reading) storages(s *system) error {
 		r.problem(fmt.Sprintf("simple storage: %v", again))
 	}
 	return err
+}
+
+// chassisDrives reads the drives of the chassis that the machine has to itself, for a system without Storage.
+func (r *reading) chassisDrives(s *system) error {
+	for _, l := range s.Links.Chassis[:min(len(s.Links.Chassis), maxChassis)] {
+		at := path(l.ID)
+		a, err := r.get(r.ctx, at)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c := read[chassis](r, at, a.body)
+		if c == nil || c.Drives.ID == "" || !r.alone(path(s.ID), c.Links.ComputerSystems) {
+			continue
+		}
+		st := model.Storage{Name: clip(cmp.Or(c.Name, c.Short))}
+		err = each(r, path(c.Drives.ID), 1, func(_ member, d *schemas.Drive) {
+			if !isAbsent(d.Status.State) {
+				st.Drives = append(st.Drives, driveOf(d))
+			}
+		})
+		if len(st.Drives) > 0 {
+			r.inv.Storages = append(r.inv.Storages, st)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *reading) hasDrives() bool {
@@ -68,6 +103,9 @@ func (r *reading) storage(m member, s *storage) {
 			out.Drives = append(out.Drives, driveOf(drive))
 			uris = append(uris, d.uri)
 		}
+	}
+	if s.Drives != nil && len(s.Drives) == 0 {
+		s.Volumes = nil // a controller without drives has none
 	}
 	for _, v := range r.volumes(s.Volumes) {
 		if volume := read[schemas.Volume](r, v.uri, v.raw); volume != nil {

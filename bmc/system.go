@@ -19,9 +19,11 @@ type systemState struct {
 
 	etag   string // of the newest answer, with what it showed
 	shown  SystemState
-	polled time.Time // the newest whole answer
-	moved  time.Time // the last reset that was asked for
-	fickle bool      // the ETag stays when what is shown changes: of no use
+	polled time.Time   // the newest whole answer
+	seen   sighting    // of it
+	first  *discovered // the system as it was discovered, until it is read again; nil = it was
+	moved  time.Time   // the last reset that was asked for
+	fickle bool        // the ETag stays when what is shown changes: of no use
 
 	resets    []string // allowed reset types; nil = not read, empty = the BMC does not say
 	resetURI  string   // "" = cannot be reset
@@ -31,9 +33,11 @@ type systemState struct {
 	boot        boot
 	settings    string // URI of the settings object, as the system names it
 	quirk       quirk
-	variant     variant // of the boot override, that worked last for a network boot
-	diskVariant variant // the same for a boot from disk
-	noIfMatch   bool    // the BMC takes its own ETag for a stranger's
+	variant     variant     // of the boot override, that worked last for a network boot
+	diskVariant variant     // the same for a boot from disk
+	refused     refusedBoot // all variants of an override
+	armed       bool        // an override was set, and no reset followed
+	noIfMatch   bool        // the BMC takes its own ETag for a stranger's
 }
 
 func (c *reader) state(uri string) systemState {
@@ -59,13 +63,47 @@ func (c *reader) learn(uri string, change func(*systemState)) {
 	change(s)
 }
 
+// refusedBoot is the refusal of all variants of an override. They are not written again before a pause is over, which
+// grows each time.
+type refusedBoot struct {
+	method model.BootMethod
+	err    error
+	times  int
+	until  time.Time
+}
+
+// discovered is a system as its collection showed it, and what was left out of it.
+type discovered struct {
+	system
+	odd []string
+}
+
+// sighting is an answer that shows which machine is behind a URI.
+type sighting struct {
+	at          time.Time
+	by          *auth
+	connections uint64 // that were opened before
+	written     bool   // it followed the write of a boot override
+}
+
+// saw notes an answer of the system.
+func (c *reader) saw(s *systemState, etag string, shown SystemState) {
+	s.etag, s.shown, s.polled = etag, shown, c.opts.Clock()
+	s.seen, s.first = sighting{at: s.polled, by: c.auth.Load(), connections: c.counted.connections.Load()}, nil
+}
+
+// counts reports whether what was seen still holds: not long ago, by the same session and without a new connection since.
+func (c *reader) counts(s sighting, within time.Duration) bool {
+	return c.opts.Clock().Sub(s.at) < within && s.by == c.auth.Load() && s.connections == c.counted.connections.Load()
+}
+
 func (c *reader) learnSystem(uri, etag string, sys *system) {
 	c.learn(uri, func(s *systemState) {
 		if !s.known { // or Discover knows better, which has seen the firmware
 			s.quirk = quirkOf(sys.Manufacturer, sys.Model, "")
 		}
-		s.known, s.etag = true, etag
-		s.shown, s.polled = sys.shown(), c.opts.Clock()
+		s.known = true
+		c.saw(s, etag, sys.shown())
 		s.boot, s.locator = sys.Boot, sys.locator()
 		s.settings = path(sys.Settings.SettingsObject.ID)
 		s.resetURI = ""
@@ -125,6 +163,7 @@ func powerOf(state string) model.Power {
 // usableUUID returns the canonical UUID, or "" and what is wrong with one that
 // cannot tell one machine from another (B23).
 func usableUUID(uuid string) (canonical, problem string) {
+	uuid, _, _ = strings.Cut(strings.TrimSpace(uuid), "\x00")
 	uuid = strings.TrimSpace(uuid)
 	if uuid == "" {
 		return "", "has no UUID"
@@ -151,6 +190,6 @@ func fatal(err error) bool {
 // now: it is not about the resource but about the BMC or the caller.
 func final(err error) bool {
 	return slices.ContainsFunc([]error{
-		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrCertificateChanged, ErrUnreachable, errClosed,
+		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrRefusedForNow, ErrPasswordChange, ErrCertificateChanged, ErrUnreachable, errClosed,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -9,7 +9,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"ingot/model"
 )
 
 // Bounds of an answer. A value may take a hundred times its bytes once it is decoded.
@@ -19,7 +22,7 @@ const (
 )
 
 // maxQuiet bounds for how long a BMC can have itself left alone.
-const maxQuiet = 5 * time.Minute
+const maxQuiet = 100 * time.Second
 
 // loginKey marks, in a context, requests that carry their own credentials: an
 // *auth, or none if it is nil.
@@ -42,26 +45,52 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := c.sendAs(req, a)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+	if err != nil || !ended(req, resp, a) {
 		return resp, err
 	}
 	return c.sendAgain(req, resp, a)
 }
 
-// sendAgain repeats a request that was answered with 401 (B14, B15): with a new
-// session, or as it was when there are no sessions. What is refused to a fresh
-// session once is not worth another.
+// ended reports whether an answer means that the session has ended, or that the password is refused. Some BMCs answer a
+// request of a session that has ended with 403, their login page or a redirect to it. After 401 and 403 a write was not carried
+// out. After the others it may have been, so it is not repeated.
+func ended(req *http.Request, resp *http.Response, a *auth) bool {
+	switch status := resp.StatusCode; {
+	case status == http.StatusUnauthorized:
+		return true
+	case a.token == "":
+		return false
+	case status == http.StatusForbidden:
+		ids, _ := messages(status, bodyOf(resp))
+		return (&Error{MessageIDs: ids}).says("NoValidSession")
+	case req.Method != http.MethodGet || req.Response != nil: // that is the page which a redirect led to
+		return false
+	case status/100 == 3 && status != http.StatusNotModified:
+		to, err := resp.Location()
+		return err == nil && !strings.HasPrefix(strings.ToLower(to.Path), "/redfish")
+	}
+	return resp.StatusCode == http.StatusOK && isHTML(bodyOf(resp))
+}
+
+// sendAgain repeats a request whose session has ended, or whose password was refused (B14, B15): with
+// a new session, or as it was when there are no sessions. A path that is refused to a fresh session
+// causes no further login for a while.
 func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *auth) (*http.Response, error) {
 	if c.isDenied(req.URL.Path) {
 		return refused, nil
 	}
-	if a.basic && c.trial.Load() {
+	if a.basic && (c.trial.Load() || c.acceptance().Refused.Count > 0) {
 		c.refused()
 		return refused, nil
 	}
 	a, err := c.authorizedAfter(req.Context(), a)
 	if err != nil {
 		return nil, err
+	}
+	if changes(req) { // the BMC that takes the new session may be another one
+		if err := effortOf(req).meant(req.Context()); err != nil {
+			return nil, err
+		}
 	}
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -72,7 +101,7 @@ func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *aut
 		req.Body = body
 	}
 	resp, err := c.sendAs(req, a)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+	if err != nil || !ended(req, resp, a) {
 		return resp, err
 	}
 	if a.basic { // there is no login that could tell
@@ -191,7 +220,7 @@ func (c *connection) deny(path string) {
 	if len(c.denied) >= maxDenied {
 		clear(c.denied)
 	}
-	c.denied[path] = c.opts.Clock().Add(breakFor)
+	c.denied[path] = c.opts.Clock().Add(model.RefusedPause) // a BMC that starts does so
 }
 
 // wholeBody is the body of an answer that was read.
@@ -216,7 +245,8 @@ func readAll(resp *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	whole := &wholeBody{raw: bytes.TrimPrefix(raw, byteOrderMark)}
+	raw = bytes.TrimRight(bytes.TrimPrefix(raw, byteOrderMark), "\x00 \t\r\n")
+	whole := &wholeBody{raw: absolute(raw, resp.Request.URL)}
 	whole.Reset(whole.raw)
 	resp.Body = whole
 	return nil

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -188,9 +189,35 @@ func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 
 // isOpen reports whether the BMC has neither closed an idle connection nor sent anything on it.
 func (c *conn) isOpen() bool {
+	if c.isQuiet() {
+		return true
+	}
+	// Records of TLS itself, such as tickets, do not end the connection.
 	if c.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
 	}
 	_, err := c.Read(make([]byte, 1))
 	return errors.Is(err, os.ErrDeadlineExceeded) && c.SetReadDeadline(time.Time{}) == nil
+}
+
+// isQuiet reports whether nothing has come, not even the end. It does not wait.
+func (c *conn) isQuiet() (quiet bool) {
+	plain := c.Conn
+	if over, ok := plain.(interface{ NetConn() net.Conn }); ok {
+		plain = over.NetConn()
+	}
+	socket, ok := plain.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = raw.Read(func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		quiet = errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return quiet && err == nil
 }

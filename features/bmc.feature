@@ -37,6 +37,16 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then claim "web" is Booted on "s1"
     And "s1" was powered on once, installed once and wiped 0 times
 
+  @long
+  Scenario: after a power cut of 50 BMCs that share a password, all is as before
+    (a BMC that starts shows many things that are not so)
+    Given Ingot is configured so that it keeps its default intervals
+    And 50 servers, each with a BMC of its own
+    When 50 claims that name no server are committed
+    Then each of 50 claims is Booted on a server of its own
+    When the power of all BMCs, servers and Ingot fails, and the BMCs start one after the other
+    Then all servers are as before two minutes after their BMCs are ready
+
   Scenario Outline: a BMC that cannot be read, by <FAULT>, leaves its server's claim Booted
     Given the servers
       | SERVER | STATE     |
@@ -264,3 +274,14 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then "bmc1-system-0" is Available
     And "bmc1-system-0" is powered Off
     And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
+
+  Scenario: a power-on that the BMC accepts and does not carry out is reported
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    And Ingot is configured so that a boot may take 10 seconds
+    And "s1" suffers from "power-on-ignored"
+    When the power of "s1" is cut
+    Then the status branch shows for server "s1": "PowerOnRefused"
+    And the status branch shows for server "s1": "stays Off"

@@ -36,10 +36,14 @@ func theServers(ctx context.Context, table *godog.Table) error {
 }
 
 // manyServers is theServers for a rack of which nobody cares for the names.
-func manyServers(ctx context.Context, n int) error {
+func manyServers(ctx context.Context, n int, alone string) error {
+	each := 4 // servers of a BMC
+	if alone != "" {
+		each = 1
+	}
 	all := make([]map[string]string, n)
 	for i := range all {
-		all[i] = map[string]string{"SERVER": fmt.Sprintf("s%03d", i), "BMC": fmt.Sprintf("bmc-%02d", i/4)}
+		all[i] = map[string]string{"SERVER": fmt.Sprintf("s%03d", i), "BMC": fmt.Sprintf("bmc-%02d", i/each)}
 	}
 	return siteOf(ctx).inhabit(ctx, all)
 }

@@ -11,10 +11,10 @@ import (
 func defineSteps(sc *godog.ScenarioContext) {
 	for expression, do := range map[string]any{
 		// the site
-		`the machines`:               theMachines,
-		`the servers`:                theServers,
-		`NUMBER servers`:             manyServers,
-		`claims? NAME runs? on NAME`: claimsRunOn,
+		`the machines`: theMachines,
+		`the servers`:  theServers,
+		`NUMBER servers(, each with a BMC of its own|)`: manyServers,
+		`claims? NAME runs? on NAME`:                    claimsRunOn,
 		`the repository is %s`: oneOf{
 			`at (GitHub|GitLab|Gitea|Forgejo), and polled once an hour`:                                                           atForge,
 			`reached over (HTTPS with a password|HTTPS as a GitHub App|HTTPS through a proxy|SSH with a key|SSH through a proxy)`: reachedOver,
@@ -46,6 +46,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`the power %s`: oneOf{
 			`of NAME is cut`:            powerCut,
 			`button of NAME is pressed`: pressPower,
+			`of all BMCs, servers and Ingot fails, and the BMCs start one after the other`: cutAllPower,
 		},
 		`the probe of a server reports 1500 neighbours`:                manyNeighbours,
 		`a BMC keeps NUMBER sessions`:                                  keepSessions,
@@ -348,9 +349,10 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`Unbound`:                            claimUnbound,
 		},
 		`all servers are %s`: oneOf{
-			`found running, and are left alone`:           allFound,
-			`switched off again`:                          allOff,
-			`switched off once a commit approves of them`: allOffOnceApproved,
+			`found running, and are left alone`:                allFound,
+			`as before two minutes after their BMCs are ready`: healed,
+			`switched off again`:                               allOff,
+			`switched off once a commit approves of them`:      allOffOnceApproved,
 		},
 		`each of NUMBER claims is Booted on a server of its own`: eachBooted,
 		`nothing happens to NAME`:                                nothingHappens,

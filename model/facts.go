@@ -21,6 +21,8 @@ type BMCTarget struct {
 	Fingerprint string
 	// TLSMinimum is the lowest version of TLS, "1.0" to "1.3"; "" = 1.2.
 	TLSMinimum string
+	// Accepted is what the record has about these credentials.
+	Accepted Acceptance
 	// Trial is set while the credentials are only being tried: a refusal is taken at
 	// its word, for each further attempt brings the account nearer to being locked.
 	Trial bool
@@ -29,6 +31,38 @@ type BMCTarget struct {
 	// Default is set for credentials of the MAC prefix database, which many BMCs share
 	// that have nothing else in common: a refusal says nothing of the other BMCs.
 	Default bool
+}
+
+// Acceptance is what BMCs answered to credentials, as far as the records have it.
+type Acceptance struct {
+	Here      bool // they are those that this BMC accepted last
+	Elsewhere bool // another BMC accepted them last
+	Refused   Refusals
+}
+
+// Refusals are those in a row of the credentials that the BMC accepted before.
+type Refusals struct {
+	Count int       `json:"count"`
+	At    time.Time `json:"at"` // of the last of them
+}
+
+// A BMC that starts, or whose account is locked, refuses the credentials that it accepted before. It is asked again RefusedTries
+// times at intervals of RefusedPause, which most BMCs allow without locking an account, then at intervals of RefusedPauseMax.
+const (
+	RefusedTries    = 10
+	RefusedPause    = 100 * time.Second
+	RefusedPauseMax = 15 * time.Minute
+)
+
+// AskAt is when the BMC is asked again; zero = at once.
+func (r Refusals) AskAt() time.Time {
+	switch {
+	case r.Count == 0:
+		return time.Time{}
+	case r.Count <= RefusedTries:
+		return r.At.Add(RefusedPause)
+	}
+	return r.At.Add(RefusedPauseMax)
 }
 
 // SystemTarget is one ComputerSystem behind a BMC, and the machine that has to be there
@@ -87,6 +121,8 @@ type BMCFacts struct {
 	Others []string `json:"others,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
+	// Starting is set if it lacks a system, a UUID or a reset action, as BMCs do until they or their hosts have started.
+	Starting bool `json:"starting,omitempty"`
 }
 
 // SystemFact is one machine behind a BMC: a ComputerSystem that can be reset.
@@ -97,6 +133,21 @@ type SystemFact struct {
 	Power Power  `json:"powerState,omitempty"`
 	// Unread is set for a system that is listed and could not be read: it may be any.
 	Unread bool `json:"unread,omitempty"`
+}
+
+// Unidentified is the reason why a system that was read has no identity of its own at its BMC; "" = it has.
+// With UUIDMissing Git may give it a UUID, by its place.
+func (f *BMCFacts) Unidentified(s SystemFact) Reason {
+	shared := slices.ContainsFunc(f.Systems, func(other SystemFact) bool { return other.URI != s.URI && other.UUID == s.UUID })
+	switch {
+	case s.UUID != "" && shared:
+		return ReasonDuplicateUUID
+	case s.UUID != "":
+		return ""
+	case s.Board.Tells():
+		return ReasonUUIDMissing
+	}
+	return ReasonNotIdentifiable
 }
 
 // MachineState is what one reading of a machine says.

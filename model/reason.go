@@ -131,6 +131,7 @@ const (
 	ReasonBMCUnreachable       Reason = "BMCUnreachable"       // the server's BMC does not answer
 	ReasonConnectionFailed     Reason = "ConnectionFailed"     // the BMC does not answer
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed" // the BMC refuses the credentials
+	ReasonSessionsFull         Reason = "SessionsFull"         // each session of the BMC is in use
 	ReasonCertificateChanged   Reason = "CertificateChanged"   // the BMC presents another certificate
 	ReasonHalfAnswer           Reason = "HalfAnswer"           // the BMC's answers are incomplete
 	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // no BMC is allowed at this address
@@ -150,6 +151,24 @@ const (
 	ReasonSettingPending       Reason = "SettingPending"       // a setting is written and takes effect at the machine's next start
 )
 
+// Problems of a BMC, its account, or a system behind it.
+const (
+	ReasonTLSFailed              Reason = "TLSFailed"              // the BMC has no TLS at this port, or none that is new enough
+	ReasonCertificateInvalid     Reason = "CertificateInvalid"     // the BMC's certificate is not signed by a trusted CA, is for another name, or has expired
+	ReasonNotRedfish             Reason = "NotRedfish"             // no Redfish service answers at the BMC's address
+	ReasonPasswordChangeRequired Reason = "PasswordChangeRequired" // the BMC accepts the password and demands a new one first
+	ReasonReadOnlyAccount        Reason = "ReadOnlyAccount"        // the account may read, but not change anything
+	ReasonDefaultCredentials     Reason = "DefaultCredentials"     // the BMC is used with a password of the MAC prefix database, as its vendor set it
+	ReasonBMCBusy                Reason = "BMCBusy"                // the BMC asks to come back later
+	ReasonUpdateInProgress       Reason = "UpdateInProgress"       // a firmware update is in progress on the BMC
+	ReasonNoServers              Reason = "NoServers"              // the BMC shows no system that is a server
+	ReasonUUIDMissing            Reason = "UUIDMissing"            // a system shows no UUID, so it is no server before Git gives it one
+	ReasonNotIdentifiable        Reason = "NotIdentifiable"        // a system shows neither a UUID nor a serial number
+	ReasonPowerOnRefused         Reason = "PowerOnRefused"         // the machine stays Off after the BMC was asked to power it on
+	ReasonPowerStateUnknown      Reason = "PowerStateUnknown"      // the BMC does not say whether the machine is on or off
+	ReasonNoNetworkBoot          Reason = "NoNetworkBoot"          // the BMC cannot set the machine to boot from the network
+)
+
 // Reasons are all of them.
 var Reasons = []Reason{
 	ReasonInProgress, ReasonWaitingForPower, ReasonWaitingForPowerOff, ReasonWaitingForReport, ReasonWaitingForBoot,
@@ -165,7 +184,7 @@ var Reasons = []Reason{
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
 	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,
 	ReasonInstallUnknown,
-	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
+	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonSessionsFull, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonAwaitingDevice,
 	ReasonAddressStillLeased, ReasonDeviceInGitTwice, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
@@ -176,4 +195,7 @@ var Reasons = []Reason{
 	ReasonDuplicateIdentity, ReasonSeedNoRoom, ReasonSeedTargetMissing, ReasonSeedFilesystem, ReasonInstalling,
 	ReasonDiskBusy, ReasonDiskWriteFailed, ReasonDiskLies, ReasonInstallStalled, ReasonInstallFailed, ReasonInstalledNotSeen,
 	ReasonCloudInitFailed, ReasonSecureBootBlocksProbe,
+	ReasonTLSFailed, ReasonCertificateInvalid, ReasonNotRedfish, ReasonPasswordChangeRequired, ReasonReadOnlyAccount, ReasonDefaultCredentials,
+	ReasonBMCBusy, ReasonUpdateInProgress, ReasonNoServers, ReasonUUIDMissing, ReasonNotIdentifiable, ReasonPowerOnRefused,
+	ReasonPowerStateUnknown, ReasonNoNetworkBoot,
 }

@@ -65,6 +65,9 @@ type BMCScratch struct {
 	Reason    string    `json:"reason,omitempty"`
 	LastError string    `json:"lastError,omitempty"`
 	Since     time.Time `json:"since,omitzero"`
+	// Accepted is DigestKey.Credentials of those that it accepted last, which it has Refused since.
+	Accepted string   `json:"accepted,omitempty"`
+	Refused  Refusals `json:"refused,omitzero"`
 }
 
 // ClaimRecord is what Ingot decided about one claim. The binding itself is in

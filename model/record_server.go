@@ -89,6 +89,8 @@ type LifeScratch struct {
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
+	// LastReason is the reason of LastError; "" = it has none.
+	LastReason Reason `json:"lastReason,omitempty"`
 }
 
 // RecordClaim is the claim that a server serves.
@@ -374,6 +376,8 @@ type PowerAsked struct {
 	// Again counts how often in a row the server was asked to go back to that state, which it
 	// had left, or did not reach.
 	Again int `json:"again,omitempty"`
+	// Problem says how a power-on failed that the BMC had accepted; "" = it did not, or that is unknown.
+	Problem string `json:"problem,omitempty"`
 }
 
 // IntentKind is what kind of decision an Intent is.

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -10,12 +11,15 @@ import (
 // UUID is a UUID in the order of its text.
 type UUID uuid.UUID
 
-// ParseUUID reads a UUID of any case, with dashes or without, or in braces.
+// ParseUUID reads a UUID of any case, with dashes or without, in braces or as a URN (RFC 9562 §4).
 func ParseUUID(s string) (UUID, bool) {
+	if urn := "urn:uuid:"; len(s) > len(urn) && strings.EqualFold(s[:len(urn)], urn) {
+		s = s[len(urn):]
+	}
 	if len(s) == 38 && s[0] == '{' && s[37] == '}' {
 		s = s[1:37]
 	}
-	if len(s) != 32 && len(s) != 36 { // such as urn:uuid:…
+	if len(s) != 32 && len(s) != 36 {
 		return UUID{}, false
 	}
 	u, err := uuid.Parse(s)
@@ -25,9 +29,17 @@ func ParseUUID(s string) (UUID, bool) {
 // String returns the canonical spelling: in lower case, with dashes.
 func (u UUID) String() string { return uuid.UUID(u).String() }
 
-// IsUsable reports whether u tells machines apart: firmware whose vendor set none
-// answers with all zeros or all ones.
-func (u UUID) IsUsable() bool { return u != UUID(uuid.Nil) && u != UUID(uuid.Max) }
+// defaultUUIDs are those of firmware whose vendor set none.
+var defaultUUIDs = []UUID{
+	UUID(uuid.Nil), UUID(uuid.Max),
+	UUID(uuid.MustParse("03000200-0400-0500-0006-000700080009")), // AMI
+	UUID(uuid.MustParse("00020003-0004-0005-0006-000700080009")), // the same, with the bytes of the first groups swapped
+	UUID(uuid.MustParse("12345678-1234-5678-90ab-cddeefaabbcc")),
+	UUID(uuid.MustParse("11111111-2222-3333-4444-555555555555")),
+}
+
+// IsUsable reports whether u identifies one machine.
+func (u UUID) IsUsable() bool { return !slices.Contains(defaultUUIDs, u) }
 
 // Variants returns what a machine may show as its UUID: it as it stands, and with the
 // bytes of the first three groups swapped, for SMBIOS stores these little-endian

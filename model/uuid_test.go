@@ -18,7 +18,8 @@ func TestCanonicalUUID(t *testing.T) {
 		"a digit that is a dash":    {"123e4567-e89b-12d3-a456-42661417-000", ""},
 		"moved dashes are refused":  {"123e456-7e89b-12d3-a456-426614174000", ""},
 		"other letters are refused": {"123e4567-e89b-12d3-a456-42661417400g", ""},
-		"a URN is refused":          {"urn:uuid:" + canonical, ""},
+		"a URN":                     {"URN:UUID:" + canonical, canonical},
+		"a URN alone is refused":    {"urn:uuid:", ""},
 		"nothing is refused":        {"", ""},
 	}
 	for name, tt := range tests {
@@ -53,6 +54,9 @@ func TestUUIDsThatFirmwareShows(t *testing.T) {
 		"another":                 {straight, "4c4c4544-0042-3010-8057-b5c04f4e3533", false},
 		"all zeros are nobody":    {"00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000000", false},
 		"all ones are nobody":     {"ffffffff-ffff-ffff-ffff-ffffffffffff", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", false},
+		"AMI's default is nobody": {"03000200-0400-0500-0006-000700080009", "03000200-0400-0500-0006-000700080009", false},
+		"and its other order":     {"00020003-0004-0005-0006-000700080009", "00020003-0004-0005-0006-000700080009", false},
+		"a MAC among zeros":       {"00000000-0000-0000-0000-AC1F6B000001", "00000000-0000-0000-0000-ac1f6b000001", true},
 		"none is the same as any": {"", "", false},
 	}
 	for name, tt := range same {

@@ -123,7 +123,8 @@ var (
 		model.ReasonWaitingForPower, model.ReasonWaitingForBoot, model.ReasonBootFailed, model.ReasonUnconfirmed, model.ReasonBMCUnreachable,
 	}
 	bmcReasons = []model.Reason{
-		model.ReasonConnectionFailed, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+		model.ReasonConnectionFailed, model.ReasonAuthenticationFailed, model.ReasonPasswordChangeRequired, model.ReasonSessionsFull, model.ReasonBMCBusy,
+		model.ReasonUpdateInProgress, model.ReasonTLSFailed, model.ReasonCertificateChanged, model.ReasonCertificateInvalid, model.ReasonNotRedfish, model.ReasonHalfAnswer,
 		model.ReasonAddressNotAllowed, model.ReasonAddressLost, model.ReasonEndpointMissing, model.ReasonSecretMissing,
 		model.ReasonCredentialsMissing, model.ReasonUnknownError, model.ReasonIgnored,
 	}

@@ -87,10 +87,10 @@ func TestAMachineThatDoesNotComeOn(t *testing.T) {
 				if n := w.seen(0).ons - before; n < 3 || n > 160 {
 					t.Errorf("it was switched on %d times in a day", n)
 				}
-				for why := (proposal.Why{}); why.Reason != string(model.ReasonPowerUnstable); why = w.plan().Servers[0].Why {
+				for why := (proposal.Why{}); why.Reason != string(model.ReasonPowerOnRefused); why = w.plan().Servers[0].Why {
 					pass(time.Minute)
 				}
-				if why := w.plan().Servers[0].Why; !strings.Contains(why.Message, "its power stays Off") || why.Actor != proposal.RackOperator {
+				if why := w.plan().Servers[0].Why; !strings.Contains(why.Message, "and stays Off") || why.Actor != proposal.RackOperator {
 					t.Errorf("it is said to be %+v", why)
 				}
 				w.change(0, func(m *machine) { m.dark = false })

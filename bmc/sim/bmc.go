@@ -37,6 +37,7 @@ type BMC struct {
 	events   subscriptions
 
 	requests    atomic.Int64
+	refused     atomic.Int64
 	connections atomic.Int64
 	inFlight    atomic.Int64
 	maxInFlight atomic.Int64
@@ -245,6 +246,9 @@ func (b *BMC) Target() model.BMCTarget {
 
 // Requests counts the Redfish requests that the BMC received.
 func (b *BMC) Requests() int64 { return b.requests.Load() }
+
+// Refused counts the requests that the BMC answered with 401.
+func (b *BMC) Refused() int64 { return b.refused.Load() }
 
 // Connections counts the connections that the BMC accepted.
 func (b *BMC) Connections() int64 { return b.connections.Load() }

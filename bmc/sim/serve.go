@@ -242,6 +242,9 @@ func (b service) write(w http.ResponseWriter, r *http.Request, rep reply) {
 	if rep.status == http.StatusServiceUnavailable || rep.status == http.StatusConflict {
 		h.Set("Retry-After", retryAfter)
 	}
+	if rep.status == http.StatusUnauthorized {
+		b.refused.Add(1)
+	}
 	raw := rep.raw
 	if raw == nil && rep.body != nil {
 		raw = mustJSON(rep.body)

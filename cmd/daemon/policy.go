@@ -30,6 +30,7 @@ func Policy(o config.Options, loaders []string) policy.Options {
 		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
 		// A test that waits for these sets a short discovery.timeout.
 		p.BootTimeout = min(p.BootTimeout, p.DiscoveryTimeout/2)
+		p.PowerOnLimit, p.PowerPause = min(p.PowerOnLimit, p.BootTimeout), min(p.PowerPause, p.BootTimeout/2)
 		p.ScriptPatience = min(p.ScriptPatience, p.BootTimeout/2)
 		p.FoundOffTime, p.BootGrace, p.RememberFor = time.Second, 5*time.Second, 5*time.Second
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/hex"
@@ -187,7 +186,11 @@ func printCheck(c *console, r *bmc.CheckReport) {
 	c.printf("\n\n")
 	for _, item := range r.Checks {
 		if item.Advice != "" {
-			c.printText(0, 2, fmt.Sprintf("%s: %s", cmp.Or(strings.TrimSpace(printable(item.System)+" "+item.Check)), printable(item.Advice)), plain)
+			about := append(strings.Fields(printable(item.System)), item.Check)
+			if item.Reason != "" {
+				about = append(about, item.Reason)
+			}
+			c.printText(0, 2, fmt.Sprintf("%s: %s", strings.Join(about, ": "), printable(item.Advice)), plain)
 		}
 	}
 	if r.Usable() {

@@ -62,7 +62,7 @@ func TestBMCCheckOfAWrongPassword(t *testing.T) {
 	b, passwordFile := simulatedBMC(t)
 	must.Do(t, os.WriteFile(passwordFile, []byte("hunter2"), 0o600))
 	out, errs, code := command(t, "bmc", "check", "--address", b.Addr(), "--username", "admin", "--password-file", passwordFile)
-	if code != 1 || errs != "" || !strings.Contains(out, "login: correct user name and password") || strings.Contains(out, "hunter2") {
+	if code != 1 || errs != "" || !strings.Contains(out, "login: AuthenticationFailed: correct the user name and password") || strings.Contains(out, "hunter2") {
 		t.Errorf("exit code %d, %s%s", code, errs, out)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,27 +44,34 @@ type fleet struct {
 // newFleet makes a rack of servers, one behind each BMC, and starts a daemon with
 // an empty repository. settings are the daemon's, as variables.
 func newFleet(tb testing.TB, program string, servers int, settings ...string) *fleet {
-	f := &fleet{TB: tb, http: &http.Client{Timeout: 30 * time.Second}}
-	tb.Cleanup(f.http.CloseIdleConnections)
+	f := &fleet{TB: tb}
 	f.startRack(servers)
+	f.begin(program, "", append([]string{"--fast"}, settings...)...)
+	return f
+}
+
+// begin starts a daemon with an empty repository; configuration is added to its file.
+func (f *fleet) begin(program, configuration string, settings ...string) {
+	f.Helper()
+	f.http = &http.Client{Timeout: 30 * time.Second}
+	f.Cleanup(f.http.CloseIdleConnections)
 	f.makeImages()
 	var err error
-	if f.repository, err = gitserver.New(tb.TempDir(), "fleet"); err != nil {
-		tb.Fatal(err)
+	if f.repository, err = gitserver.New(f.TempDir(), "fleet"); err != nil {
+		f.Fatal(err)
 	}
 	f.commit(map[string]string{"README.md": "a fleet\n"}, "begin")
-	config := filepath.Join(tb.TempDir(), "ingot.yaml")
-	if err := os.WriteFile(config, []byte("bmc: {networks: [127.0.0.0/8]}\n"), 0o600); err != nil {
-		tb.Fatal(err)
+	config := filepath.Join(f.TempDir(), "ingot.yaml")
+	if err := os.WriteFile(config, []byte("bmc: {networks: [127.0.0.0/8]}\n"+configuration), 0o600); err != nil {
+		f.Fatal(err)
 	}
 	f.startDaemon(program, append([]string{
 		"--config=" + config,
 		"INGOT_GIT_URL=" + f.repository.URL(), "INGOT_GIT_ALLOW_PLAINTEXT_SECRETS=true",
-		"INGOT_STATE_DIR=" + tb.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe,
+		"INGOT_STATE_DIR=" + f.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe,
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0",
-		"INGOT_BOOT_BIND_TICKETS=nothing", // on loopback nobody can be told apart
+		"INGOT_BOOT_BIND_TICKETS=nothing", // all machines have the address of loopback
 	}, settings...))
-	return f
 }
 
 func (f *fleet) startRack(servers int) {
@@ -109,8 +117,8 @@ var listening = regexp.MustCompile(`msg=listening boot=(\S+) .*\badmin=(\S+)`)
 // startDaemon runs Ingot with settings, which are flags or variables.
 func (f *fleet) startDaemon(program string, settings []string) {
 	f.Helper()
-	f.daemon = exec.Command(program, "run", "--fast")
-	f.daemon.Env = os.Environ()
+	f.daemon = exec.Command(program, "run")
+	f.daemon.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "INGOT_") })
 	for _, s := range settings {
 		if strings.HasPrefix(s, "--") {
 			f.daemon.Args = append(f.daemon.Args, s)

@@ -36,7 +36,7 @@ func Assume(in *world.Input, r *Result) (next *world.Input, changed bool) {
 			if _, reads := a.(proposal.Inspect); !reads {
 				next.Busy[name], changed = true, true
 			} else if read := in.Readings[name]; o.ServerFacts[name] != nil && read.At.Before(in.Now) {
-				read = read.Saw(o.ServerFacts[name].Power, m.Then.Power.Asked, in.Policy.OffReadings, in.Now)
+				read = read.Saw(o.ServerFacts[name].Power, m.Then.Power.Asked, &in.Policy, in.Now)
 				read.InventoryAt = in.Now
 				next.Readings[name], changed = read, true
 			}

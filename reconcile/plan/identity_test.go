@@ -74,7 +74,7 @@ func TestAPowerStateThatStaysUnknownNeedsAPerson(t *testing.T) {
 			in := bigFleet(1, 0)
 			var r reading.State
 			for range tt.looks {
-				r = r.Saw(tt.power, nil, 3, in.Now)
+				r = r.Saw(tt.power, nil, &in.Policy, in.Now)
 			}
 			in.Readings[first], in.Observed.ServerFacts[first].Power = r, tt.power
 			got := plan.Plan(in)

@@ -84,7 +84,7 @@ func awaitSettled(s *proposal.Server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	if s.Reading.Unknowns >= reading.Unknown {
-		return s.Rest(s.WhyBy(model.ReasonWaitingForPower, "its BMC does not say whether it is on or off; nothing is done to it until it does: "+
+		return s.Rest(s.WhyBy(model.ReasonPowerStateUnknown, "its BMC does not say whether it is on or off; nothing is done to it until it does: "+
 			"look at the BMC, and restart that", proposal.RackOperator)), true
 	}
 	return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "power state is "+string(s.Power()))), true

@@ -12,6 +12,7 @@ import (
 	"ingot/model/text"
 	"ingot/reconcile/plan/disks"
 	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
@@ -185,7 +186,7 @@ func (o *outcome) inspect(do proposal.Inspect, a *proposal.Answer) {
 	if o.facts == nil || !reflect.DeepEqual(facts, o.facts) {
 		o.facts, o.learned = facts, true
 	}
-	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Power.Asked, o.was.policy.OffReadings, a.At)
+	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Power.Asked, o.was.policy, a.At)
 	o.reading.POST = post
 	o.reading = o.reading.Leased(a.Leased)
 	if do.Inventory {
@@ -218,6 +219,9 @@ func (o *outcome) arm(do proposal.Arm, a *proposal.Answer) {
 func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 	f, r := a.Failed, a.Reset
 	switch {
+	case taskFailed(f):
+		o.refusedOn(r.Before, f.Text)
+		return
 	case f != nil && f.Kind == proposal.FailureUnrecorded:
 	case f != nil && f.Kind == proposal.FailureUndone:
 		if do.From != "" && r.Before != "" && r.Before != do.From {
@@ -237,6 +241,19 @@ func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 		says = "it was off, so it was switched on instead"
 	}
 	endOperation(&o.rec, model.OutcomeDone, says)
+}
+
+// taskFailed reports whether a power-on was accepted, and its task failed.
+func taskFailed(f *proposal.Failure) bool {
+	return f != nil && f.Kind == proposal.FailureUnsure && f.Reason == model.ReasonPowerOnRefused
+}
+
+// refusedOn notes a power-on that the BMC accepted, and whose task failed.
+func (o *outcome) refusedOn(before model.Power, problem string) {
+	asked := *o.rec.Power.Asked
+	asked.Before, asked.Problem = before, problem
+	o.rec.Power.Asked, o.reading, o.failed = &asked, o.reading.Asked(), nil
+	endOperation(&o.rec, model.OutcomeRefused, problem)
 }
 
 // endOperation notes the outcome of the operation that requested a reset, if one did.
@@ -264,7 +281,7 @@ func (o *outcome) done(s *proposal.Settled) {
 		return
 	}
 	if !proposal.Aside(o.action) { // a failed step of the server's life has still to be done
-		o.rec.Life.Failures, o.rec.Life.LastError, o.rec.Life.NotBefore = 0, "", time.Time{}
+		o.rec.Life.LifeScratch = model.LifeScratch{}
 	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
 }
@@ -286,7 +303,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		rec.Power.NoShutdown = now
 	case reads || o.asked == nil && f.OtherMachine():
 		s.Outcome, rec = proposal.MoveUnanswered, o.was.old // nothing was asked for
-		until := now.Add(policy.Backoff(name, o.reading.Failures+1, p))
+		until := now.Add(policy.BMCBackoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now)
 		o.reading.Reason = f.Reason
 		if inspect.Inventory {
@@ -297,7 +314,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		}
 	case o.asked != nil: // a restart is not asked for again (law 3)
 		rec = o.asked
-		rec.Life.LastError = s.Err
+		rec.Life.LastError, rec.Life.LastReason = s.Err, laws.Specific(f.Reason)
 		endOperation(rec, model.OutcomeUnknown, s.Err)
 	case f.Kind == proposal.FailureUnrecorded:
 		o.reading, rec = o.reading.Lost(s.Err, name, p, now), nil
@@ -305,8 +322,8 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		rec = o.notArmed(s, rec, arm, f, now)
 	default:
 		rec.Life.Failures++
-		rec.Life.NotBefore = now.Add(policy.Backoff(name, rec.Life.Failures, p))
-		rec.Life.LastError = s.Err
+		rec.Life.NotBefore = now.Add(policy.BMCBackoff(name, rec.Life.Failures, p))
+		rec.Life.LastError, rec.Life.LastReason = s.Err, laws.Specific(f.Reason)
 	}
 	if rec != nil {
 		s.Servers = append(s.Servers, rec)
@@ -319,7 +336,7 @@ func (o *outcome) overtaken(now time.Time) {
 	facts.Power = o.unmeant
 	o.facts, o.learned = &facts, true
 	if old := o.was.old; old != nil {
-		o.reading = o.reading.Saw(o.unmeant, old.Power.Asked, o.was.policy.OffReadings, now)
+		o.reading = o.reading.Saw(o.unmeant, old.Power.Asked, o.was.policy, now)
 	}
 }
 

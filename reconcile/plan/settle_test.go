@@ -220,6 +220,13 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			then: powering(attempted), do: acts{on}, answers: undone(model.ReasonUnknownError, "no"),
 			want: settled(proposal.MoveFailed, "ask for power On: no", off, recordOf(failing(1, "ask for power On: no"))),
 		},
+		"a power-on whose task failed is answered, with the text of the task": {
+			then: powering(), do: acts{on},
+			answers: says{{At: settleNow, Reset: model.ResetResult{Before: model.PowerOff}, Failed: &proposal.Failure{
+				Reason: model.ReasonPowerOnRefused, Text: "its task failed",
+			}}},
+			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn, func(rec *record) { rec.Power.Asked.Problem = "its task failed" })),
+		},
 		"a machine that knows no graceful shutdown is marked for it, and no failure is counted": {
 			old: recordOf(powered), then: recordOf(powered, askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff}},
 			answers: undone(model.ReasonUnsupported, "none"),
@@ -397,7 +404,7 @@ func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
 			m := moveOf(recordOf(), nil, []proposal.Action{tt.do})
 			m.Routine, m.was.reading = true, tt.before
 			failed := m.Settle([]proposal.Answer{{At: settleNow, Failed: &proposal.Failure{Text: "busy"}}}, settleNow).Reading
-			after := failed.Saw(model.PowerOn, nil, 3, settleNow)
+			after := failed.Saw(model.PowerOn, nil, new(policy.Default()), settleNow)
 			for _, got := range []reading.State{failed, after} {
 				if diff := cmp.Diff(tt.want, reading.State{Parts: reading.Parts{Unread: got.Unread, PartsAfter: got.PartsAfter}}); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

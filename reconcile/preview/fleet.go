@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
@@ -31,10 +32,7 @@ type Fleet struct {
 }
 
 // unreadReasons are those of a server whose BMC gives no useful answer, or shows something else in its place.
-var unreadReasons = []string{
-	model.ReasonBMCUnreachable, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
-	model.ReasonSystemMissing, model.ReasonSystemUnreadable, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
-}
+var unreadReasons = append(slices.Clone(laws.SpecificReasons), model.ReasonBMCUnreachable, model.ReasonSystemMissing, model.ReasonSystemUnreadable)
 
 // ReadFleet reads the files of the status branch. It fails if they are not of one.
 func ReadFleet(files map[string][]byte) (*Fleet, error) {

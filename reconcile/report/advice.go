@@ -5,34 +5,35 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// advice is who usually has to act on a reason, and what to do. A message may name
-// somebody else.
-type advice struct {
-	who  proposal.Actor
-	next string
-}
-
-// goesOn is the next step when nobody has to act.
-const goesOn = "nothing: Ingot continues on its own"
-
 const (
 	newRetry = "give the Server a new value of annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#…"
 	retry    = "correct it, then " + newRetry
 )
 
+type advice model.Advice
+
+// adviceOn is the advice on a reason, the zero value if there is none.
+func adviceOn(reason model.Reason) model.Advice {
+	if a, ok := model.BMCAdvice[reason]; ok {
+		return a
+	}
+	return model.Advice(advices[reason])
+}
+
+// advices is the advice on the reasons that model.BMCAdvice lacks.
 var advices = map[model.Reason]advice{
-	model.ReasonInProgress:             {proposal.ActorNone, goesOn},
-	model.ReasonWaitingForPower:        {proposal.ActorNone, goesOn},
-	model.ReasonWaitingForPowerOff:     {proposal.ActorNone, goesOn},
-	model.ReasonWaitingForReport:       {proposal.ActorNone, goesOn},
-	model.ReasonWaitingForBoot:         {proposal.ActorNone, goesOn},
+	model.ReasonInProgress:             {proposal.ActorNone, model.GoesOn},
+	model.ReasonWaitingForPower:        {proposal.ActorNone, model.GoesOn},
+	model.ReasonWaitingForPowerOff:     {proposal.ActorNone, model.GoesOn},
+	model.ReasonWaitingForReport:       {proposal.ActorNone, model.GoesOn},
+	model.ReasonWaitingForBoot:         {proposal.ActorNone, model.GoesOn},
 	model.ReasonWaitingForStatusBranch: {proposal.RackOperator, "see the check status of /readyz: the repository has to accept pushes"},
-	model.ReasonPowerOnsLimited:        {proposal.ActorNone, goesOn},
-	model.ReasonInstallsLimited:        {proposal.ActorNone, goesOn},
-	model.ReasonReprovisionQueued:      {proposal.ActorNone, goesOn},
-	model.ReasonWiping:                 {proposal.ActorNone, goesOn},
-	model.ReasonPending:                {proposal.ActorNone, goesOn},
-	model.ReasonDecommissioned:         {proposal.ActorNone, goesOn},
+	model.ReasonPowerOnsLimited:        {proposal.ActorNone, model.GoesOn},
+	model.ReasonInstallsLimited:        {proposal.ActorNone, model.GoesOn},
+	model.ReasonReprovisionQueued:      {proposal.ActorNone, model.GoesOn},
+	model.ReasonWiping:                 {proposal.ActorNone, model.GoesOn},
+	model.ReasonPending:                {proposal.ActorNone, model.GoesOn},
+	model.ReasonDecommissioned:         {proposal.ActorNone, model.GoesOn},
 	model.ReasonFoundRunning:           {proposal.RackOperator, "do one of the following: power it off, adopt it, or have it discovered with annotation " + model.AnnotationDiscover},
 	model.ReasonFailing:                {proposal.RackOperator, "nothing, unless it persists: then check what the message names"},
 	model.ReasonDiscoveryFailed:        {proposal.RackOperator, retry},
@@ -46,10 +47,6 @@ var advices = map[model.Reason]advice{
 	model.ReasonOrphaned:               {proposal.RackOperator, "commit a BMC for it if Ingot should manage it again; if the machine will not come back, have it forgotten as the message says"},
 	model.ReasonManifestUnreadable:     {proposal.RackOperator, "correct the manifest that " + model.ReportFleet + " names"},
 	model.ReasonSystemMissing:          {proposal.RackOperator, "check the BMC's list of systems: the machine may have been removed"},
-	model.ReasonSystemUnreadable:       {proposal.RackOperator, "check the system on its BMC; restart the BMC if it persists"},
-	model.ReasonIdentityMismatch:       {proposal.RackOperator, "find out which machine is there: correct what the message names in Git, put it back, or connect it to a BMC that is in Git"},
-	model.ReasonIdentityUnknown:        {proposal.RackOperator, "check the UUID of the system on its BMC: it reported one before"},
-	model.ReasonDuplicateUUID:          {proposal.RackOperator, "remove one of its BMCs from Git, or give one of the machines its own UUID"},
 	model.ReasonPowerOutcomeUnknown:    {proposal.RackOperator, "check the machine and its BMC, then " + newRetry},
 	model.ReasonPowerUnstable:          {proposal.RackOperator, "find out why its power state keeps changing, or does not change: power supply, cooling, event log, manual intervention"},
 	model.ReasonUnknownState:           {proposal.RackOperator, "run the version of Ingot that wrote the record"},
@@ -87,25 +84,15 @@ var advices = map[model.Reason]advice{
 	model.ReasonInstallUnknown:         {proposal.RackOperator, "check the machine; if it is not installed, request that with the annotation in the message"},
 	model.ReasonRecordUnreadable:       {proposal.RackOperator, "find out which server it is, and approve with the line in the message that its record is discarded"},
 	model.ReasonBMCUnreachable:         {proposal.RackOperator, "check that its BMC has power and link"},
-	model.ReasonConnectionFailed:       {proposal.RackOperator, "check that the BMC has power and link, that its address is right, and that no firewall is in the way"},
-	model.ReasonAuthenticationFailed:   {proposal.RackOperator, "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it"},
-	model.ReasonCertificateChanged:     {proposal.RackOperator, "find out why the certificate changed; if the change is legitimate, set annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#1 on the BMC in Git"},
-	model.ReasonHalfAnswer:             {proposal.RackOperator, "nothing, unless it persists: then restart the BMC, or update its firmware"},
-	model.ReasonAddressNotAllowed:      {proposal.RackOperator, "correct the address, or allow it in Ingot's configuration, as the message says"},
 	model.ReasonAddressLost:            {proposal.RackOperator, "check that the device has power and link: it returns with its next lease"},
 	model.ReasonEndpointMissing:        {proposal.RackOperator, "commit the Endpoint, or correct endpointRef of the BMC"},
 	model.ReasonAwaitingDevice:         {proposal.RackOperator, "check that the device has power and link, and that its port or client identifier is the one in the manifest"},
-	model.ReasonAddressStillLeased:     {proposal.ActorNone, goesOn},
+	model.ReasonAddressStillLeased:     {proposal.ActorNone, model.GoesOn},
 	model.ReasonDeviceInGitTwice:       {proposal.RackOperator, "remove one of the two Endpoints"},
 	model.ReasonCredentialsMissing:     {proposal.RackOperator, "add credentials to the entry, or commit a BMCSecret with the name of the BMC"},
 	model.ReasonNoMACPrefix:            {proposal.RackOperator, "add an entry of type bmc to the MAC prefix database, or commit a BMC for it"},
 	model.ReasonShadowedBy:             {proposal.RackOperator, "nothing, if it is the same device; otherwise rename one of them"},
-	model.ReasonUnknownError:           {proposal.RackOperator, "check the BMC; restart it if it persists"},
-	model.ReasonUnsupported:            {proposal.RackOperator, "check whether its firmware can be updated"},
-	model.ReasonSettingNotKept:         {proposal.RackOperator, "update the BMC's firmware, or set it by hand"},
-	model.ReasonBootOptionUnknown:      {proposal.RackOperator, "correct spec.bootOrder of the Server"},
-	model.ReasonSettingPending:         {proposal.ActorNone, goesOn},
-	model.ReasonBootOverrideNotKept:    {proposal.RackOperator, "update the BMC's firmware, or put the network first in the boot order"},
+	model.ReasonSettingPending:         {proposal.ActorNone, model.GoesOn},
 
 	model.ReasonDigestMissing:       {proposal.Tenant, "add the digest from the image's publisher to its URL: #sha256:… or #sha512:…"},
 	model.ReasonDigestMismatch:      {proposal.Tenant, "compare the digest with the one that the publisher lists now; it is the digest of the file as published"},
@@ -114,7 +101,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonImageNoPartitions:   {proposal.Tenant, "name the image of a whole disk, with its partition table"},
 	model.ReasonImageCannotBoot:     {proposal.Tenant, "name an image for this firmware, or select servers with the other firmware"},
 	model.ReasonImageTooLarge:       {proposal.Tenant, "name a smaller image, or have boot.cacheSize raised in Ingot's configuration"},
-	model.ReasonImagePreparing:      {proposal.ActorNone, goesOn},
+	model.ReasonImagePreparing:      {proposal.ActorNone, model.GoesOn},
 	model.ReasonSectorSizeMismatch:  {proposal.Tenant, "name an image for this sector size, or another disk with annotation " + model.AnnotationRootDevice},
 	model.ReasonDiskTooSmall:        {proposal.Tenant, "name a smaller image, or a larger disk with annotation " + model.AnnotationRootDevice},
 	model.ReasonRootDeviceAmbiguous: {proposal.Tenant, "correct annotation " + model.AnnotationRootDevice + " so that it matches one of the disks in the message"},
@@ -127,7 +114,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonSeedTargetMissing:   {proposal.Tenant, "correct annotation " + model.AnnotationSeed + ": the message says what the image lacks for it"},
 	model.ReasonSeedFilesystem:      {proposal.Tenant, "choose another kind of seed with annotation " + model.AnnotationSeed},
 
-	model.ReasonInstalling:       {proposal.ActorNone, goesOn},
+	model.ReasonInstalling:       {proposal.ActorNone, model.GoesOn},
 	model.ReasonDiskBusy:         {proposal.RackOperator, "see in the message what is using the disk; it is tried again"},
 	model.ReasonDiskWriteFailed:  {proposal.RackOperator, "replace the disk in the message, or name another with annotation " + model.AnnotationRootDevice},
 	model.ReasonDiskLies:         {proposal.RackOperator, "replace the disk in the message: it does not store what is written"},

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,21 +17,26 @@ import (
 func TestEveryReasonSaysWhoHasToActAndWhatToDo(t *testing.T) {
 	known := make(map[model.Reason]bool)
 	for _, reason := range model.Reasons {
-		a, ok := advices[reason]
-		if !ok || a.next == "" {
+		a := adviceOn(reason)
+		if a.Text == "" {
 			t.Errorf("nobody knows what to do about %s", reason)
 		}
-		if a.who == proposal.ActorNone && a.next != goesOn {
-			t.Errorf("%s is nobody's, and yet there is something to do: %s", reason, a.next)
+		if a.Actor == proposal.ActorNone && !strings.HasPrefix(a.Text, "nothing: ") {
+			t.Errorf("%s is nobody's, and yet there is something to do: %s", reason, a.Text)
 		}
 		if known[reason] {
 			t.Errorf("%s is listed twice", reason)
 		}
 		known[reason] = true
 	}
-	for reason := range advices {
+	for _, reason := range slices.AppendSeq(slices.Collect(maps.Keys(advices)), maps.Keys(model.BMCAdvice)) {
 		if !known[reason] {
 			t.Errorf("there is no reason %s", reason)
+		}
+	}
+	for reason := range advices {
+		if _, twice := model.BMCAdvice[reason]; twice {
+			t.Errorf("%s has two texts", reason)
 		}
 	}
 }

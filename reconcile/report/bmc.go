@@ -64,6 +64,32 @@ type BMCStatus struct {
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// findings are the conditions of a usable BMC: problems of its systems that keep them from being servers, and of its account.
+func (v *view) findings(b *bmcs.BMC, facts *model.BMCFacts) (all []metav1.Condition) {
+	why := func(reason model.Reason, message string) string {
+		return proposal.Why{Actor: model.BMCAdvice[reason].Actor, Message: message}.Text()
+	}
+	if len(facts.Systems) == 0 {
+		says := strings.Join(append([]string{"it shows no server"}, facts.Others...), "; ")
+		all = append(all, condition(model.ReasonNoServers, true, model.ReasonNoServers, why(model.ReasonNoServers, says), b.Record.Since))
+	}
+	unnamed := make(map[model.Reason][]string)
+	for _, sys := range facts.Systems {
+		is := func(name model.ServerName) bool { return v.servers[name].Record.SystemURI == sys.URI }
+		if !sys.Unread && sys.UUID == "" && !slices.ContainsFunc(v.behind[b.Name], is) {
+			reason := facts.Unidentified(sys)
+			unnamed[reason] = append(unnamed[reason], sys.URI)
+		}
+	}
+	if uris := unnamed[model.ReasonUUIDMissing]; len(uris) > 0 {
+		all = append(all, condition(model.ReasonUUIDMissing, true, model.ReasonUUIDMissing, why(model.ReasonUUIDMissing, text.List(uris, ", ")), b.Record.Since))
+	}
+	if uris := unnamed[model.ReasonNotIdentifiable]; len(uris) > 0 {
+		all = append(all, condition(model.ReasonNotIdentifiable, true, model.ReasonNotIdentifiable, why(model.ReasonNotIdentifiable, text.List(uris, ", ")), b.Record.Since))
+	}
+	return all
+}
+
 func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 	d := newDocument(model.KindBMC, string(b.Name))
 	d.Metadata.Labels = b.Manifest.Labels
@@ -89,6 +115,13 @@ func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 		problems := slices.Concat(facts.Problems, b.Problems)
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition(typeComplete, false, reasonPartsUnreadable, strings.Join(problems, "; "), b.Record.Since))
+		}
+		st.Conditions = append(st.Conditions, v.findings(b, facts)...)
+		if b.Target.Default && st.State == BMCEnabled {
+			why := proposal.Why{Reason: model.ReasonDefaultCredentials, Actor: proposal.RackOperator, Since: b.Record.Since, Message: fmt.Sprintf(
+				"it uses the default password of user %q from the MAC prefix database: set a new one on the BMC, and commit it as BMCSecret %s", b.Target.Username, b.Name)}
+			st.Conditions = append(st.Conditions, condition(model.ReasonDefaultCredentials, true, model.ReasonDefaultCredentials, why.Text(), why.Since))
+			st.wait(why, ways{})
 		}
 		if len(b.Duplicates) > 0 {
 			why := proposal.Why{Actor: proposal.RackOperator, Message: fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+

@@ -112,8 +112,11 @@ func (o *Overview) wait(why proposal.Why, by ways) {
 		Reason: why.Reason, Message: shownText(why.Message), Since: why.Since.UTC().Truncate(time.Second), Actor: why.Actor,
 		Approve: by.approve, Revert: by.revert,
 	}
-	if a := advices[why.Reason]; a.who != proposal.ActorNone || w.Actor != proposal.ActorNone {
-		w.Next = a.next
+	switch a := adviceOn(why.Reason); {
+	case w.Actor != proposal.ActorNone:
+		w.Next = a.Text
+	case a.Actor != proposal.ActorNone: // not this time
+		w.Next = model.GoesOn
 	}
 	o.Waiting = append(o.Waiting, w)
 }

@@ -192,7 +192,7 @@ func TestWaiting(t *testing.T) {
 					if !strings.Contains(got[i].Message, want[i].Message) {
 						t.Errorf("%s: message %q does not contain %q", path, got[i].Message, want[i].Message)
 					}
-					want[i].Next = advices[want[i].Reason].next
+					want[i].Next = adviceOn(want[i].Reason).Text
 					if want[i].Actor == proposal.ActorNone {
 						want[i].Next = ""
 					}

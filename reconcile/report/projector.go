@@ -163,13 +163,14 @@ type bmcInputs struct {
 	duplicate string
 	ip, mac   string // of its device
 	problems  string
+	isDefault bool // its credentials
 }
 
 func (p *Projector) projectBMCs(v *view, r *model.Report) {
 	for _, b := range v.BMCs {
 		from := bmcInputs{
 			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
-			why: b.Why, servers: joined(v.behind[b.Name]), address: b.Target.Address, duplicate: strings.Join(b.Duplicates, " "), problems: strings.Join(b.Problems, "\n"),
+			why: b.Why, servers: joined(v.behind[b.Name]), address: b.Target.Address, duplicate: strings.Join(b.Duplicates, " "), problems: strings.Join(b.Problems, "\n"), isDefault: b.Target.Default,
 		}
 		if b.Endpoint != nil {
 			from.ip, from.mac = b.Endpoint.IP, b.Endpoint.MAC

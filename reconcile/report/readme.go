@@ -37,7 +37,7 @@ func (d *Documents) readme(observing string) string {
 	table{"Claims", "claim", []string{"server", "addresses"}, claims, maxShownTable}.write(&b, d.ClaimsInGit())
 	table{"Servers", "server", []string{"power", "claim"}, servers, maxShownTable}.write(&b, d.List(Servers))
 	unusable := func(o *Document) bool { return len(o.Overview().Waiting) > 0 }
-	table{"BMCs that cannot be used", "BMC", []string{"address"}, addresses, maxShownPart}.write(&b, filtered(d.List(BMCs), unusable))
+	table{"BMCs that need attention", "BMC", []string{"address"}, addresses, maxShownPart}.write(&b, filtered(d.List(BMCs), unusable))
 	unknown := func(o *Document) bool { return o.Overview().NeedsAction() }
 	table{"Devices that are not BMCs yet", "endpoint", []string{"address"}, addresses, maxShownPart}.write(&b, filtered(d.List(Endpoints), unknown))
 	d.writeRacks(&b)

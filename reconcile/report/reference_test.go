@@ -159,11 +159,11 @@ func advised(t *testing.T, doc *strings.Builder) {
 			group = c.group
 			fmt.Fprintf(doc, "\n## %s\n\n| reason | meaning | who acts | what to do |\n|---|---|---|---|\n", strings.TrimSuffix(group, "."))
 		}
-		a := advices[c.value]
-		if c.about == "" || a.next == "" {
-			t.Errorf("nothing says what %s means, or what to do: say it in model/reason.go, and in advice.go", c.value)
+		a := adviceOn(c.value)
+		if c.about == "" || a.Text == "" {
+			t.Errorf("nothing says what %s means, or what to do: say it in model/reason.go, and in an advice.go", c.value)
 		}
-		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n", anchored(c.value), c.about, actors[a.who], a.next)
+		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n", anchored(c.value), c.about, actors[a.Actor], a.Text)
 	}
 }
 

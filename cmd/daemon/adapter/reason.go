@@ -19,37 +19,11 @@ type because struct {
 func (e *because) Reason() string { return e.reason }
 func (e *because) Unwrap() error  { return e.error }
 
-// bmcReasons are upstream's condition reasons of the errors of BMCs.
-var bmcReasons = []struct {
-	is     error
-	reason model.Reason
-}{
-	{bmc.ErrOtherMachine, model.ReasonIdentityMismatch},
-	{bmc.ErrNoIdentity, model.ReasonIdentityUnknown},
-	{bmc.ErrUnauthorized, model.ReasonAuthenticationFailed},
-	{bmc.ErrCircuitOpen, model.ReasonAuthenticationFailed},
-	{bmc.ErrCertificateChanged, model.ReasonCertificateChanged},
-	{bmc.ErrBusy, model.ReasonConnectionFailed},
-	{bmc.ErrUnreachable, model.ReasonConnectionFailed},
-	{bmc.ErrNotAllowed, model.ReasonAddressNotAllowed},
-	{bmc.ErrHalfAnswer, model.ReasonHalfAnswer},
-	{bmc.ErrNotFound, model.ReasonNotFound},
-	{bmc.ErrUnsupported, model.ReasonUnsupported},
-	{bmc.ErrOverrideNotKept, model.ReasonBootOverrideNotKept},
-	{bmc.ErrSettingNotKept, model.ReasonSettingNotKept},
-	{bmc.ErrBootOptionUnknown, model.ReasonBootOptionUnknown},
-}
-
 func reasoned(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, r := range bmcReasons {
-		if errors.Is(err, r.is) {
-			return &because{err, r.reason}
-		}
-	}
-	return &because{err, model.ReasonUnknownError}
+	return &because{err, bmc.ReasonOf(err)}
 }
 
 // bootReasoned gives what is wrong with an image or a source its reason. What is

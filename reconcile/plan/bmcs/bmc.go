@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
@@ -28,6 +29,8 @@ type BMC struct {
 
 	// Problems are why systems of it cannot become servers, Duplicates its systems with the UUID of another server.
 	Problems, Duplicates []string
+
+	credentials string // the fingerprint of those in Target; "" = they are only tried, or there is no key
 
 	reread Reread    // how soon its servers need another reading
 	taken  bool      // it is within a Server, and another BMC has its address
@@ -79,6 +82,10 @@ func (s *Set) load(b *BMC) {
 	if problem := s.withinProblem(b); problem != "" {
 		b.Problems = append(b.Problems, problem)
 	}
+	if until := b.startsUntil(s.in.Policy); s.in.Now.Before(until) {
+		b.Problems = append(b.Problems, fmt.Sprintf("it may lack a system, a UUID or a reset action because it or a host is starting: it is read again every %s until %s",
+			seconds(s.in.Policy.PollInterval), text.Time(until)))
+	}
 	if uuid := b.Manifest.Spec.BMCUUID; uuid != "" && b.Facts != nil && b.Facts.UUID == "" {
 		b.Problems = append(b.Problems, fmt.Sprintf("it shows no UUID, so spec.bmcUUID %s (%s) cannot be compared", uuid, b.Manifest.Source))
 	}
@@ -89,8 +96,10 @@ type Input struct {
 	Desired  *model.Desired
 	Observed *model.Observed
 	Policy   *policy.Options
-	Now      time.Time
-	Read     map[model.BMCName]time.Time // when this process last read each BMC
+	// DigestKey makes the fingerprints of accepted credentials.
+	DigestKey model.DigestKey
+	Now       time.Time
+	Read      map[model.BMCName]time.Time // when this process last read each BMC
 	// Unconfirmed is when a BMC first contradicted the records of its servers. A second reading must confirm it.
 	Unconfirmed map[model.BMCName]time.Time
 	Busy        map[model.BMCName]bool // BMCs that are being read
@@ -120,6 +129,8 @@ type Set struct {
 	in      *Input
 	byName  map[model.BMCName]*BMC
 	devices *devices
+
+	accepted map[string]bool // by the fingerprints in the records; made when first needed
 }
 
 // Load makes the Set of each BMC in Git, each device, and each BMC that was found on the network.

@@ -34,11 +34,16 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	if why := s.logIn(b); why.Reason != "" {
 		return why
 	}
+	b.recognise(s.in.DigestKey)
 	switch rec := b.Record; {
 	case rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
 		return b.why(rec.Reason, b.refusals()+"; the next is tried", proposal.ActorNone)
+	case rec.Reason == model.ReasonAuthenticationFailed && b.Target.Accepted.Refused.Count > 0:
+		return b.refusedForNow()
+	case rec.Reason == model.ReasonAuthenticationFailed:
+		return b.why(rec.Reason, fmt.Sprintf("%s; they are tried again every %s", rec.LastError, minutes(model.RefusedPauseMax)), proposal.RackOperator)
 	case rec.Reason != "":
-		return b.why(rec.Reason, rec.LastError, proposal.RackOperator)
+		return b.why(rec.Reason, fmt.Sprintf("%s; it is asked again at least every %s", rec.LastError, seconds(s.in.Policy.BMCBackoffMax)), model.BMCAdvice[rec.Reason].Actor)
 	case b.Facts == nil || rec.Address == "":
 		return b.why(model.ReasonPending, "the BMC has not answered yet", proposal.ActorNone)
 	case rec.Address != b.Target.Address:
@@ -93,6 +98,42 @@ func (s *Set) ip(b *BMC) (string, proposal.Why) {
 	}
 	return "", b.why(model.ReasonEndpointMissing, what+" is not in Git, and no device of that name was found", proposal.RackOperator)
 }
+
+// recognise notes in the BMC's target whether it accepted its credentials last.
+func (b *BMC) recognise(key model.DigestKey) {
+	t, rec := &b.Target, b.Record
+	b.credentials = key.Credentials(t.Username, t.Password, rec.Accepted)
+	if b.credentials != "" && b.credentials == rec.Accepted && !t.Trial {
+		t.Accepted = model.Acceptance{Here: true, Refused: rec.Refused}
+	}
+}
+
+// areAccepted reports whether a BMC accepted credentials last, by their fingerprint.
+func (s *Set) areAccepted(credentials string) bool {
+	if s.accepted == nil {
+		s.accepted = make(map[string]bool, len(s.in.Observed.BMCs))
+		for _, rec := range s.in.Observed.BMCs {
+			s.accepted[rec.Accepted] = true
+		}
+	}
+	return credentials != "" && s.accepted[credentials]
+}
+
+// refusedForNow says why a BMC may refuse the credentials that it accepted before, and when it is asked again.
+func (b *BMC) refusedForNow() proposal.Why {
+	rec := b.Record
+	often, seldom := seconds(model.RefusedPause), minutes(model.RefusedPauseMax)+"; annotation "+model.AnnotationOperation+": "+model.OperationRetry+"#… asks it at once"
+	if rec.Refused.Count <= model.RefusedTries {
+		return b.why(rec.Reason, fmt.Sprintf("it refuses the credentials that it accepted before: it is probably starting, or its account is locked. It is asked again every "+
+			"%s until %s, then every %s", often, text.Time(rec.Since.Add(model.RefusedTries*model.RefusedPause)), seldom), proposal.ActorNone)
+	}
+	return b.why(rec.Reason, fmt.Sprintf("it has refused the credentials that it accepted before more than %d times: unlock its account, or restart the BMC; if its "+
+		"password was changed, commit it. It is asked again every %s", model.RefusedTries, seldom), proposal.RackOperator)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }
+
+func minutes(d time.Duration) string { return fmt.Sprintf("%.0f min", d.Minutes()) }
 
 // maxTried is how many refused credentials of a device are remembered.
 const maxTried = 64

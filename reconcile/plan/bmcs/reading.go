@@ -21,6 +21,8 @@ type Reading struct {
 	all    map[model.BMCName]*model.BMCFacts
 	policy *policy.Options
 	uuid   string // in its manifest; "" = none
+
+	credentials string // the fingerprint of those in Target
 }
 
 // reading is the next reading of a BMC. The pinned certificate is dropped when Git requests a retry. It is
@@ -36,9 +38,12 @@ func (s *Set) reading(b *BMC) *Reading {
 	rec.Address = b.Target.Address
 	m := &Reading{
 		Target: b.Target, Then: &rec, Credential: b.trial,
-		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID,
+		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID, credentials: b.credentials,
 	}
 	m.Target.Fingerprint, m.Target.Retry = rec.Fingerprint, b.retryAsked()
+	if !b.Target.Accepted.Here && !b.Target.Trial {
+		m.Target.Accepted.Elsewhere = s.areAccepted(b.credentials)
+	}
 	if b.trial != "" {
 		m.device = o.Endpoints[b.Endpoint.Name]
 	}
@@ -61,7 +66,7 @@ func (s *Set) due(b *BMC) time.Time {
 	rec, p := b.Record, s.in.Policy
 	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
 	confirm = confirm.Add(p.SettleMax)
-	pause := policy.PauseEnd(rec.NotBefore, p.BackoffMax, s.in.Now)
+	pause := s.pauseEnd(rec)
 	switch {
 	case rec.Reason != "" && s.remedied(b):
 		return s.in.Now
@@ -71,10 +76,27 @@ func (s *Set) due(b *BMC) time.Time {
 		return confirm
 	case b.reread == RereadNow || rec.Reason != "" || b.Facts == nil || rec.Address != b.Target.Address || b.unpinned():
 		return s.in.Now
-	case b.reread == RereadOften || b.IsAnother():
+	case b.reread == RereadOften || b.IsAnother() || s.in.Now.Before(b.startsUntil(p)):
 		return b.ReadAt.Add(p.PollInterval)
 	}
 	return b.ReadAt.Add(p.RefreshInterval - time.Duration(policy.Jitter(b.Name)/5*float64(p.RefreshInterval)))
+}
+
+// pauseEnd is when the pause of a BMC that failed ends.
+func (s *Set) pauseEnd(rec *model.BMCRecord) time.Time {
+	longest := s.in.Policy.BMCBackoffMax
+	if rec.NotBefore.Equal(rec.Refused.AskAt()) {
+		longest = model.RefusedPauseMax
+	}
+	return policy.PauseEnd(rec.NotBefore, longest, s.in.Now)
+}
+
+// startsUntil is until when a BMC that lacks something is read as often as one that is starting; zero if it lacks nothing.
+func (b *BMC) startsUntil(p *policy.Options) time.Time {
+	if b.Facts == nil || !b.Facts.Starting {
+		return time.Time{}
+	}
+	return b.Record.Since.Add(p.RefreshInterval)
 }
 
 // unpinned reports whether no certificate is pinned though the BMC that Git names answered.
@@ -84,10 +106,14 @@ func (b *BMC) unpinned() bool {
 
 // remedied reports whether the device has moved since the BMC failed, or Git replaced the refused credentials.
 func (s *Set) remedied(b *BMC) bool {
-	if b.Endpoint == nil {
-		return false
+	replaced := b.Record.Refused.Count > 0 && !b.Target.Accepted.Here
+	if replaced || b.Endpoint == nil {
+		return replaced
 	}
-	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
+	failed := b.Record.NotBefore.Add(-policy.BMCBackoff(b.Name, b.Record.Failures, *s.in.Policy))
+	if b.Record.NotBefore.Equal(b.Record.Refused.AskAt()) {
+		failed = b.Record.Refused.At
+	}
 	rec := b.Endpoint.Record
 	moved := b.Record.Address != b.Target.Address && rec.Since.After(failed)
 	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(failed)
@@ -116,7 +142,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	if m.old == nil || m.old.Reason != "" || m.old.Since.IsZero() {
 		rec.Since = now
 	}
-	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
+	rec.BMCScratch = model.BMCScratch{Since: rec.Since, Accepted: cmp.Or(m.credentials, rec.Accepted)}
 	if !isAnother(m.uuid, a.BMC) {
 		rec.Fingerprint = cmp.Or(rec.Fingerprint, a.BMC.Fingerprint)
 	}
@@ -133,9 +159,18 @@ func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	rec := *cmp.Or(m.old, &model.BMCRecord{Name: m.Then.Name})
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
 	rec.Failures++
-	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
 	if reason := cmp.Or(f.Reason, model.ReasonConnectionFailed); rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now
+	}
+	rec.NotBefore = now.Add(policy.BMCBackoff(rec.Name, rec.Failures, *m.policy))
+	refused := &rec.Refused
+	if !m.Target.Accepted.Here {
+		*refused = model.Refusals{}
+	} else if rec.Reason == model.ReasonAuthenticationFailed {
+		if m.Target.Retry || !now.Before(refused.AskAt()) || refused.At.After(now) { // else nothing was sent
+			*refused = model.Refusals{Count: refused.Count + 1, At: now}
+		}
+		rec.NotBefore = refused.AskAt()
 	}
 	s.BMCs = append(s.BMCs, &rec)
 	if m.device != nil && rec.Reason == model.ReasonAuthenticationFailed {

@@ -87,8 +87,12 @@ func notBooted(s *server) proposal.Proposal {
 	if !s.IsOff() {
 		return s.ToOff(0)
 	}
-	return s.Fail(proposal.Act, model.ReasonBootFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; %s; fix it and set %s",
-		s.Record.Boot.Attempts, progress.Boot(s.Trace()), progress.BootHint(s.Trace()), s.BMC.Console, proposal.RetryText(s)))
+	reason := model.ReasonBootFailed
+	if s.StaysOff() != "" {
+		reason = model.ReasonPowerOnRefused
+	}
+	return s.Fail(proposal.Act, reason, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; fix it and set %s",
+		s.Record.Boot.Attempts, s.BootText(), s.BMC.Console, proposal.RetryText(s)))
 }
 
 // reported compares what a wipe reported with the drives and volumes as the machine

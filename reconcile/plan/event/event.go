@@ -72,7 +72,7 @@ func lifeAfter(s *proposal.Server, l *model.RecordLife, e Event) {
 	case Adopted:
 		l.State, l.FoundRunning = model.StateReserved, time.Time{}
 	case Released:
-		l.NotBefore, l.Failures, l.LastError = time.Time{}, 0, ""
+		l.LifeScratch = model.LifeScratch{}
 	case GivenUp:
 		l.State = model.StateCleanup
 	case Freed, Discovered:
@@ -80,7 +80,7 @@ func lifeAfter(s *proposal.Server, l *model.RecordLife, e Event) {
 	case FoundRunning:
 		l.FoundRunning, l.Message = s.Now, e.Value
 	case Retried:
-		l.Failures, l.LastError, l.NotBefore = 0, "", time.Time{}
+		l.LifeScratch = model.LifeScratch{}
 		if l.State == model.StateError {
 			l.State, l.Back = l.Back, ""
 		}

@@ -76,7 +76,7 @@ func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 		noteFailedBoot(s, rec, model.ReasonInstallStalled, fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its "+
 			"console and at its link", length, text.Time(in.ReportedAt), progress.Install(s.Ticket().Disk, in)), in.Stage)
 	case s.Begun():
-		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, progress.Boot(s.Trace()), progress.BootHint(s.Trace())), "")
+		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s", length, s.BootText()), "")
 	case s.InstallsLeft <= 0 && proposal.NeedsInstallPlace(s): // it waits for its turn, and nothing failed
 	default:
 		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it was not powered on within %s", length), "")

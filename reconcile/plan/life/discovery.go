@@ -44,6 +44,9 @@ func beginDiscovery(s *server) proposal.Proposal {
 	switch {
 	case s.Power() != model.PowerOn && s.Reading.Offs < p.OffReadings && !s.Starting():
 		return s.Watch(s.Reading.At.Add(p.ConfirmEvery), s.Why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
+	case s.Record.Boot.Attempts >= p.DiscoveryAttempts && s.StaysOff() != "":
+		return s.Fail(proposal.Act, model.ReasonPowerOnRefused, fmt.Sprintf("%s, in %d attempts; fix it and set %s",
+			s.StaysOff(), s.Record.Boot.Attempts, proposal.RetryText(s)))
 	case s.Record.Boot.Attempts >= p.DiscoveryAttempts:
 		return s.Fail(proposal.Act, model.ReasonDiscoveryFailed, fmt.Sprintf("no report after %d attempts, %s; %s; %s; fix it and set annotation %s: %s#1 on Server %s",
 			s.Record.Boot.Attempts, s.Record.Life.LastError, progress.BootHint(s.Trace()), s.BMC.Console, model.AnnotationOperation, model.OperationRetry, s.Name))
@@ -132,7 +135,10 @@ func endDiscovery(s *server) proposal.Proposal {
 func rediscover(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		rec.Life.NotBefore = s.Now.Add(policy.Backoff(s.Name, rec.Boot.Attempts, *s.Policy))
-		rec.Life.LastError = "discovery ended without a report, " + progress.Boot(s.Trace())
+		rec.Life.LastError, rec.Life.LastReason = "discovery ended without a report, "+progress.Boot(s.Trace()), ""
+		if off := s.StaysOff(); off != "" {
+			rec.Life.LastError, rec.Life.LastReason = off, model.ReasonPowerOnRefused
+		}
 		if s.Progress().LockedOut() {
 			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
 			rec.Life.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +

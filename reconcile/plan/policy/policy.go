@@ -49,6 +49,7 @@ type Options struct {
 	MaxConcurrentInstalls     int // of disk images
 
 	BackoffMin, BackoffMax time.Duration      // of the pause after failures
+	BMCBackoffMax          time.Duration      // the same of a BMC, so that one that has started is used within two minutes
 	BMCNetworks            model.BMCNetworks  // where BMCs are; others are sent nothing
 	Tenants                model.Tenants      // what the files below a folder may define and use
 	MACPrefixes            *model.MACPrefixes // how to reach BMCs that have no manifest; nil = none
@@ -94,7 +95,7 @@ func Default() Options {
 		ScriptPatience: 3 * time.Minute, StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
 		RememberFor: 24 * time.Hour,
 		MaxRefused:  3, RefusedWithin: 30 * time.Minute,
-		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
+		BackoffMin: time.Second, BackoffMax: 5 * time.Minute, BMCBackoffMax: 100 * time.Second,
 	}
 }
 
@@ -113,6 +114,12 @@ func Backoff[N ~string](name N, failures int, p Options) time.Duration {
 	}
 	d = min(d, p.BackoffMax)
 	return d - time.Duration(float64(d)/4*Jitter(name))
+}
+
+// BMCBackoff is Backoff after failures of a BMC.
+func BMCBackoff[N ~string](name N, failures int, p Options) time.Duration {
+	p.BackoffMax = min(p.BackoffMax, p.BMCBackoffMax)
+	return Backoff(name, failures, p)
 }
 
 // PauseEnd is the end of a recorded pause. One that ends later than longest from now is of a clock that was ahead.

@@ -42,8 +42,6 @@ func toOff(s *server, g *proposal.Goal) proposal.Proposal {
 	switch {
 	case s.Settling():
 		return s.Watch(proposal.NextLook(s), why) // it may yet come on
-	case isOff && s.Starting():
-		return ask(s, g, model.PowerOff, model.ResetForceOff) // it did not come on, and must not later
 	case isOff:
 		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), why)
 	case knowsNoShutdown(s):
@@ -99,10 +97,14 @@ func knowsNoShutdown(s *server) bool {
 }
 
 func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Proposal {
-	if s.Settling() {
-		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "waiting for the server to power on"))
-	}
 	asked := s.Record.Power.Asked
+	if s.Settling() {
+		says := "waiting for the server to power on"
+		if asked.Again > 1 {
+			says += fmt.Sprintf(", which it was asked to do %d times in a row", asked.Again)
+		}
+		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, says))
+	}
 	if s.Starting() && s.Reading.At.Before(asked.At) && !asked.At.After(s.Now) {
 		return s.Watch(s.Reading.At, s.Why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
@@ -187,10 +189,13 @@ func pause(s *server, want model.Power) (proposal.Proposal, bool) {
 		return proposal.Proposal{}, false
 	}
 	says := fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again", want, a.Again, s.Power())
-	if !s.Reached() {
+	reason := model.ReasonPowerUnstable
+	if off := s.StaysOff(); off != "" {
+		reason, says = model.ReasonPowerOnRefused, fmt.Sprintf("%s; it was asked %d times in a row", off, a.Again+1)
+	} else if !s.Reached() {
 		says = fmt.Sprintf("it was asked %d times in a row to go %s, and its power stays %s: look at the machine", a.Again+1, want, s.Power())
 	}
-	why := proposal.Why{Reason: model.ReasonPowerUnstable, Message: says + fmt.Sprintf("; the next time in %s at most", length), Since: a.At, Actor: proposal.RackOperator}
+	why := proposal.Why{Reason: reason, Message: says + fmt.Sprintf("; the next time in %s at most", length), Since: a.At, Actor: proposal.RackOperator}
 	return s.Rest(why).WakeBy(until), true
 }
 

@@ -146,8 +146,7 @@ func (f *Failure) OtherMachine() bool {
 
 // LastingReasons are the reasons of failures that will be no other the next time.
 var LastingReasons = []model.Reason{
-	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonNotFound,
-	model.ReasonBootOptionUnknown,
+	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonBootOptionUnknown,
 }
 
 // Lasting reports whether the action must not be tried again.

@@ -2,6 +2,7 @@
 package proposal
 
 import (
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -258,11 +259,10 @@ func partsDue(s *Server) bool {
 		return false // the server's life reads them when it needs them
 	}
 	read := s.Reading.InventoryAt
-	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
 	p := s.Record.Boot.Problem
 	blocked := p != nil && p.Reason == model.ReasonSecureBootBlocksProbe // until it is switched off
 	switch {
-	case mayLack && !s.Reading.InventoryOn && s.Power() == model.PowerOn && s.Reading.Runs():
+	case mayLack(inv, !read.IsZero()) && !s.Reading.InventoryOn && s.Power() == model.PowerOn && s.Reading.Runs():
 		return true
 	case (len(inv.Problems) > 0 || blocked) && !now.Before(partsAgain(s)):
 		return true
@@ -270,6 +270,13 @@ func partsDue(s *Server) bool {
 		return now.Sub(partsTime(s)) < reading.PartsLate
 	}
 	return read.Before(partsTime(s))
+}
+
+// mayLack reports whether parts may be missing that only show while the server is on. Of a server that was not read
+// since the start, missing drives and network cards can wait.
+func mayLack(inv *model.Inventory, wasRead bool) bool {
+	hasDrives := slices.ContainsFunc(inv.Storages, func(s model.Storage) bool { return len(s.Drives) > 0 })
+	return len(inv.Processors) == 0 || inv.MemoryBytes == 0 || wasRead && (!hasDrives || len(inv.MACs()) == 0)
 }
 
 // partsAgain is when parts that could not be read are due: after a pause, and after a start one server after another.

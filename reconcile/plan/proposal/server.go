@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/progress"
 )
 
 // Moment is what all servers of one plan share. Nothing changes it.
@@ -180,6 +182,27 @@ func (s *Server) Reached() bool {
 func (s *Server) Starting() bool {
 	a := s.Record.Power.Asked
 	return a != nil && a.Want == model.PowerOn && !s.Reached()
+}
+
+// StaysOff says that it did not power on when it was asked to; "" = it did, or may yet.
+func (s *Server) StaysOff() string {
+	a := s.Record.Power.Asked
+	if !s.Starting() || s.Settling() || a.Unsure || a.At.After(s.Now) || s.Power() != model.PowerOff {
+		return ""
+	}
+	says := "it was asked to power on at " + text.Time(a.At) + ", and stays Off"
+	if a.Problem != "" {
+		says += ": " + a.Problem
+	}
+	return says
+}
+
+// BootText says how far its boot came, and where to look.
+func (s *Server) BootText() string {
+	if off := s.StaysOff(); off != "" {
+		return off
+	}
+	return progress.Boot(s.Trace()) + "; " + progress.BootHint(s.Trace())
 }
 
 // GoingOff reports whether it was asked to go off and was not seen to do so.

@@ -23,7 +23,11 @@ func TestPartsAreReadAgain(t *testing.T) {
 	if !its.Before(ago) || now.Sub(its) < reading.PartsLate {
 		t.Fatalf("this test needs a server whose time is earlier than %s", its)
 	}
-	whole := &model.Inventory{Processors: []model.Processor{{ID: "1"}}, MemoryBytes: 1}
+	whole := &model.Inventory{
+		Processors: []model.Processor{{ID: "1"}}, MemoryBytes: 1,
+		Storages: []model.Storage{{Drives: []model.Drive{{Name: "1"}}}}, MACAddresses: []string{"02:00:00:00:00:01"},
+	}
+	noDrives := &model.Inventory{Processors: whole.Processors, MemoryBytes: 1, MACAddresses: whole.MACAddresses}
 	fails := &model.Inventory{Processors: whole.Processors, MemoryBytes: 1, Problems: []string{"memory: 500"}}
 	readAt := func(at time.Time, ons int, on bool, unread int) reading.State {
 		return reading.State{Parts: reading.Parts{InventoryAt: at, InventoryOn: on, Unread: unread}, Ons: ons}
@@ -43,10 +47,11 @@ func TestPartsAreReadAgain(t *testing.T) {
 	}{
 		"that were read today are not":                                      {inv: whole, reading: readAt(ago, reading.PartsOns, true, 0)},
 		"that were read before its time of the day are":                     {inv: whole, reading: readAt(its.Add(-time.Minute), reading.PartsOns, true, 0), due: true},
-		"that were read while it was off are, once it runs":                 {inv: whole, reading: readAt(ago, reading.PartsOns, false, 0), due: true},
-		"but not once it is on alone":                                       {inv: whole, reading: readAt(ago, reading.PartsOns-1, false, 0)},
-		"nor while its firmware tests itself":                               {inv: whole, reading: reading.State{Parts: reading.Parts{InventoryAt: ago}, Ons: reading.PartsOns, POST: true}},
-		"nor while it is off":                                               {inv: whole, power: model.PowerOff, reading: readAt(ago, 0, false, 0)},
+		"of which none lacked while it was off are not, once it runs":       {inv: whole, reading: readAt(ago, reading.PartsOns, false, 0)},
+		"without drives while it was off are, once it runs":                 {inv: noDrives, reading: readAt(ago, reading.PartsOns, false, 0), due: true},
+		"but not once it is on alone":                                       {inv: noDrives, reading: readAt(ago, reading.PartsOns-1, false, 0)},
+		"nor while its firmware tests itself":                               {inv: noDrives, reading: reading.State{Parts: reading.Parts{InventoryAt: ago}, Ons: reading.PartsOns, POST: true}},
+		"nor while it is off":                                               {inv: noDrives, power: model.PowerOff, reading: readAt(ago, 0, false, 0)},
 		"of which some failed are not at once":                              {inv: fails, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 1)},
 		"of which some failed are after a while":                            {inv: fails, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 1), due: true},
 		"of which some failed three times are after a longer while":         {inv: fails, reading: readAt(now.Add(-4*reading.PartsRetry+1), 9, true, 3)},

@@ -21,13 +21,13 @@ type Why struct {
 }
 
 // Actor is who has to act.
-type Actor string
+type Actor = model.Actor
 
 // The actors.
 const (
-	ActorNone    Actor = ""              // it is under way
-	Tenant       Actor = "tenant"        // the author of the claim
-	RackOperator Actor = "rack operator" // the person who runs the machines
+	ActorNone    = model.ActorNone
+	Tenant       = model.ActorTenant
+	RackOperator = model.ActorRackOperator
 )
 
 // ApproveLine is what a commit message ends with to have something let happen.

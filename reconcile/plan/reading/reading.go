@@ -44,15 +44,15 @@ type Failed struct {
 	Unsaved   int       // the newest attempts in a row that could not be saved
 }
 
-// Saw is the reading after an answer, for which Off is sure after offReadings in a row.
-func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now time.Time) State {
+// Saw is the reading after an answer. Off is sure after OffReadings in a row.
+func (r State) Saw(p model.Power, asked *model.PowerAsked, of *policy.Options, now time.Time) State {
 	next := State{
 		At: now, WasOff: r.WasOff || p == model.PowerOff, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
 		Parts: r.Parts, Failed: Failed{Unsaved: r.Unsaved},
 		Reached: r.Reached || asked != nil && asked.Reached,
 	}
 	// Off says nothing while a power-on has yet to take effect.
-	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
+	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached && asked.Problem == "" && now.Before(asked.At.Add(of.PowerOnLimit))
 	if p == model.PowerOff && !starting {
 		next.Offs, next.OffSince = r.Offs+1, r.OffSince
 		if r.Offs == 0 {
@@ -60,7 +60,7 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 		}
 	}
 	// Off has to be sure: of a BMC that says On and Off in turn, each Off would have the next On asked to go off again.
-	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= offReadings)
+	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= of.OffReadings)
 	switch p {
 	case model.PowerOn:
 		next.Ons = r.Ons + 1
@@ -137,7 +137,7 @@ const Unknown = 5
 
 // AwaitsOn reports whether a power-on was requested and may still take effect. It takes a place until then.
 func AwaitsOn(asked *model.PowerAsked, r State, p *policy.Options, now time.Time) bool {
-	if asked == nil || asked.Want != model.PowerOn || asked.Reached || r.Reached || asked.At.After(now) {
+	if asked == nil || asked.Want != model.PowerOn || asked.Reached || asked.Problem != "" || r.Reached || asked.At.After(now) {
 		return false
 	}
 	limit := p.PowerOnLimit

@@ -69,7 +69,7 @@ func Operation(s *server) (p proposal.Proposal, ok bool) {
 		return proposal.Proposal{Of: s, Kind: proposal.Act, Goal: goal}, true
 	}
 	return s.Change(func(rec *model.ServerRecord) { // so that it holds nothing else up
-		rec.Requests.Operation, rec.Life.Failures, rec.Life.LastError = &next, 0, ""
+		rec.Requests.Operation, rec.Life.Failures, rec.Life.LastError, rec.Life.LastReason = &next, 0, "", ""
 	}).Stay(proposal.Look), true
 }
 

@@ -37,7 +37,7 @@ func postponed(s *server, p *model.SettingProblem, want string) (until time.Time
 
 // Refused reports whether a setting is not asked for again by itself.
 func Refused(p *model.SettingProblem) bool {
-	lasting := p.Reason == model.ReasonAuthenticationFailed || slices.Contains(proposal.LastingReasons, p.Reason) // the account may not do it
+	lasting := p.Reason == model.ReasonReadOnlyAccount || slices.Contains(proposal.LastingReasons, p.Reason) // the account may not do it
 	return lasting && p.Failures >= Attempts
 }
 

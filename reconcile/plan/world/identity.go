@@ -129,7 +129,7 @@ func (s *Server) duplicate(others []string) proposal.Why {
 
 // given returns a system that shows no UUID with the one that Git gives it, or why it may be any other.
 func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, string) {
-	if !sys.Board.Tells() {
+	if b.Facts.Unidentified(sys) == model.ReasonNotIdentifiable {
 		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number of its own (it shows %q), so it cannot be told from "+
 			"others: give it one with its vendor's tool", sys.URI, sys.Board.SerialNumber)
 	}

@@ -70,6 +70,11 @@ func (s *Server) complete(a *admission) {
 	}
 }
 
+// isRefused reports whether the BMC refused the credentials that it accepted before, when the server was read last.
+func (s *Server) isRefused() bool {
+	return s.Reading.Failures > 0 && s.Reading.Reason == model.ReasonAuthenticationFailed && s.Behind.Target.Accepted.Here
+}
+
 func (s *Server) blocked() proposal.Why {
 	b := s.Behind
 	if name, _ := s.Requested(); name == model.OperationIgnore {
@@ -85,7 +90,7 @@ func (s *Server) blocked() proposal.Why {
 	if as != bmcs.ShownItself || s.Reading.Mistaken() {
 		b.Needs(bmcs.RereadOften)
 	}
-	if s.Reading.Mistaken() && s.Reading.Since.After(b.ReadAt) {
+	if (s.isRefused() || s.Reading.Mistaken()) && s.Reading.Since.After(b.ReadAt) {
 		b.Needs(bmcs.RereadNow)
 	}
 	reason, message := "", ""

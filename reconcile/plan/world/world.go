@@ -91,7 +91,7 @@ func New(in *Input) *World {
 		w.Claims = append(w.Claims, &bind.Claim{Name: name, Manifest: w.Desired.Claims[name]})
 	}
 	w.BMCs = bmcs.Load(&bmcs.Input{
-		Desired: in.Desired, Observed: in.Observed, Policy: &in.Policy, Now: in.Now, Read: in.BMCRead, Unconfirmed: in.Unconfirmed,
+		Desired: in.Desired, Observed: in.Observed, Policy: &in.Policy, DigestKey: in.DigestKey, Now: in.Now, Read: in.BMCRead, Unconfirmed: in.Unconfirmed,
 		Busy: in.BusyBMCs, Outdated: w.Outdated(),
 	})
 	w.loadServers()

@@ -1,4 +1,5 @@
-package bmc_test
+// Package recorded plays recorded BMCs, for tests and benchmarks.
+package recorded
 
 import (
 	"bytes"
@@ -21,32 +22,36 @@ import (
 )
 
 const (
-	recordedUser     = "root"
-	recordedPassword = "calvin-and-hobbes"
+	user     = "root"
+	password = "calvin-and-hobbes"
 )
 
-// recording is what a BMC answered to GETs, one index.json for each path, played by a
+// BMC is what a BMC answered to GETs, one index.json for each path, played by a
 // BMC: it has sessions, expands collections as its service root promises, and keeps what
 // is written to it. Paths are found in whatever case they are asked for, as some BMCs name
 // their resources in another one than they are recorded by.
-type recording struct {
-	name  string
+type BMC struct {
+	Name string
+	// Reset, if set, is called with each type of reset that was carried out.
+	Reset func(resetType string)
+
 	files map[string]string // by path
 
 	mu       sync.Mutex
 	changed  map[string]map[string]any // resources that were written to, by path
 	sessions map[string]bool
-	login    string // path of the sessions
+	requests []string // method and URI of each, in order
+	login    string   // path of the sessions
 	expand   struct {
 		NoLinks, ExpandAll, Levels bool
 		MaxLevels                  int
 	}
 }
 
-// recordings finds the recordings below a folder, by name: the folders that hold
+// All finds the recordings below a folder, by name: the folders that hold
 // redfish/v1/index.json.
-func recordings(folder string) ([]*recording, error) {
-	var all []*recording
+func All(folder string) ([]*BMC, error) {
+	var all []*BMC
 	err := filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
@@ -58,8 +63,8 @@ func recordings(folder string) ([]*recording, error) {
 		if err != nil {
 			return err
 		}
-		if r.name, err = filepath.Rel(folder, at); err != nil || r.name == "." {
-			r.name = filepath.Base(folder)
+		if r.Name, err = filepath.Rel(folder, at); err != nil || r.Name == "." {
+			r.Name = filepath.Base(folder)
 		}
 		all = append(all, r)
 		return fs.SkipDir
@@ -67,44 +72,45 @@ func recordings(folder string) ([]*recording, error) {
 	return all, err
 }
 
-func newRecording(folder string) (*recording, error) {
-	r := &recording{files: make(map[string]string), changed: make(map[string]map[string]any), sessions: make(map[string]bool)}
+func newRecording(folder string) (*BMC, error) {
+	r := &BMC{files: make(map[string]string), changed: make(map[string]map[string]any), sessions: make(map[string]bool)}
 	err := filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "index.json" {
 			var rel string
 			if rel, err = filepath.Rel(folder, filepath.Dir(at)); err == nil {
-				r.files[key("/"+filepath.ToSlash(rel))] = at
+				r.files[Key("/"+filepath.ToSlash(rel))] = at
 			}
 		}
 		return err
 	})
-	root := r.resource("/redfish/v1")
-	r.login = key("/redfish/v1/SessionService/Sessions")
-	if uri := linkOf(field(root, "Links"), "Sessions"); uri != "" {
-		r.login = key(uri)
+	root := r.Resource("/redfish/v1")
+	r.login = Key("/redfish/v1/SessionService/Sessions")
+	if uri := LinkOf(Field(root, "Links"), "Sessions"); uri != "" {
+		r.login = Key(uri)
 	}
-	if raw, err := json.Marshal(field(field(root, "ProtocolFeaturesSupported"), "ExpandQuery")); err == nil {
+	if raw, err := json.Marshal(Field(Field(root, "ProtocolFeaturesSupported"), "ExpandQuery")); err == nil {
 		_ = json.Unmarshal(raw, &r.expand) // or it expands nothing
 	}
 	return r, err
 }
 
-func key(uri string) string {
+// Key is the path of a URI as recordings are found by.
+func Key(uri string) string {
 	if plain, err := url.PathUnescape(uri); err == nil {
 		uri = plain
 	}
 	return strings.ToLower(strings.TrimRight(uri, "/"))
 }
 
-func (r *recording) asked(req *http.Request) string {
-	if page := req.URL.Path + "?" + req.URL.RawQuery; r.files[key(page)] != "" {
+func (r *BMC) asked(req *http.Request) string {
+	if page := req.URL.Path + "?" + req.URL.RawQuery; r.files[Key(page)] != "" {
 		return page
 	}
 	return req.URL.Path
 }
 
-func (r *recording) raw(uri string) []byte {
-	file := r.files[key(uri)]
+func (r *BMC) raw(uri string) []byte {
+	file := r.files[Key(uri)]
 	if file == "" {
 		return nil
 	}
@@ -115,9 +121,9 @@ func (r *recording) raw(uri string) []byte {
 	return bytes.TrimSpace(body)
 }
 
-// resource is what was recorded at a path, nil if that is no resource.
-func (r *recording) resource(uri string) map[string]any {
-	if changed := r.changed[key(uri)]; changed != nil {
+// Resource is what was recorded at a path, nil if there is none.
+func (r *BMC) Resource(uri string) map[string]any {
+	if changed := r.changed[Key(uri)]; changed != nil {
 		return changed
 	}
 	var resource map[string]any
@@ -129,35 +135,59 @@ func (r *recording) resource(uri string) map[string]any {
 	return resource
 }
 
-// field is an object within an object, nil if there is none.
-func field(o map[string]any, name string) map[string]any {
+// Field is an object within an object, nil if there is none.
+func Field(o map[string]any, name string) map[string]any {
 	inner, _ := o[name].(map[string]any)
 	return inner
 }
 
-// linkOf is the URI of a link within an object, "" if there is none.
-func linkOf(o map[string]any, name string) string {
-	uri, _ := field(o, name)["@odata.id"].(string)
+// LinkOf is the URI of a link within an object, "" if there is none.
+func LinkOf(o map[string]any, name string) string {
+	uri, _ := Field(o, name)["@odata.id"].(string)
 	return uri
 }
 
-func (r *recording) serve(t *testing.T) model.BMCTarget {
+// Serve plays the BMC until the test ends.
+func (r *BMC) Serve(t testing.TB) model.BMCTarget {
 	s := httptest.NewUnstartedServer(r)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return model.BMCTarget{
 		Name: "recorded", Scheme: "https", Address: s.Listener.Addr().String(),
-		Username: recordedUser, Password: model.NewSensitive(recordedPassword),
+		Username: user, Password: model.NewSensitive(password),
 	}
 }
 
-func (r *recording) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// Sessions is how many sessions are open.
+func (r *BMC) Sessions() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	uri := key(req.URL.Path)
-	name, password, _ := req.BasicAuth()
-	known := r.sessions[req.Header.Get("X-Auth-Token")] || name == recordedUser && password == recordedPassword
+	return len(r.sessions)
+}
+
+// Requests are the method and URI of each request so far.
+func (r *BMC) Requests() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.requests)
+}
+
+// PowerOff has a system shown as Off from now on.
+func (r *BMC) PowerOff(uri string) {
+	sys := r.Resource(uri)
+	sys["PowerState"] = "Off"
+	r.changed[Key(uri)] = sys
+}
+
+// ServeHTTP implements http.Handler.
+func (r *BMC) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, req.Method+" "+req.URL.RequestURI())
+	uri := Key(req.URL.Path)
+	name, secret, _ := req.BasicAuth()
+	known := r.sessions[req.Header.Get("X-Auth-Token")] || name == user && secret == password
 	switch {
 	case req.Method == http.MethodPost && uri == r.login:
 		r.openSession(w, req)
@@ -177,9 +207,9 @@ func (r *recording) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *recording) openSession(w http.ResponseWriter, req *http.Request) {
+func (r *BMC) openSession(w http.ResponseWriter, req *http.Request) {
 	var body struct{ UserName, Password string }
-	if json.NewDecoder(req.Body).Decode(&body) != nil || body.UserName != recordedUser || body.Password != recordedPassword {
+	if json.NewDecoder(req.Body).Decode(&body) != nil || body.UserName != user || body.Password != password {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -190,37 +220,37 @@ func (r *recording) openSession(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-func (r *recording) get(w http.ResponseWriter, req *http.Request) {
+func (r *BMC) get(w http.ResponseWriter, req *http.Request) {
 	uri := r.asked(req)
 	body := r.raw(uri)
 	if len(body) == 0 || req.URL.Query().Has("$skip") && uri == req.URL.Path { // that page is not recorded
 		http.NotFound(w, req)
 		return
 	}
-	levels, whole := r.expands(req.URL.Query().Get("$expand")), r.resource(uri)
-	if whole != nil && (levels > 0 || r.changed[key(uri)] != nil) {
+	levels, whole := r.expands(req.URL.Query().Get("$expand")), r.Resource(uri)
+	if whole != nil && (levels > 0 || r.changed[Key(uri)] != nil) {
 		body, _ = json.Marshal(r.inPlace(whole, levels))
 	}
 	w.Write(body)
 }
 
-func (r *recording) expands(query string) int {
+func (r *BMC) expands(query string) int {
 	levels := 1
 	kind, rest, _ := strings.Cut(query, "($levels=")
-	fmt.Sscanf(rest, "%d)", &levels)
+	_, _ = fmt.Sscanf(rest, "%d)", &levels) // or it is 1
 	if kind == "." && r.expand.NoLinks || kind == "*" && r.expand.ExpandAll {
 		return min(levels, max(1, r.expand.MaxLevels))
 	}
 	return 0
 }
 
-func (r *recording) inPlace(v any, levels int) any {
+func (r *BMC) inPlace(v any, levels int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, part := range v {
-			if uri, _ := field(v, name)["@odata.id"].(string); levels > 0 && uri != "" && len(field(v, name)) == 1 {
-				if target := r.resource(uri); target != nil {
+			if uri, _ := Field(v, name)["@odata.id"].(string); levels > 0 && uri != "" && len(Field(v, name)) == 1 {
+				if target := r.Resource(uri); target != nil {
 					part = r.inPlace(target, levels-1)
 				}
 			} else if name != "Links" {
@@ -239,8 +269,8 @@ func (r *recording) inPlace(v any, levels int) any {
 	return v
 }
 
-func (r *recording) patch(w http.ResponseWriter, req *http.Request) {
-	resource := r.resource(req.URL.Path)
+func (r *BMC) patch(w http.ResponseWriter, req *http.Request) {
+	resource := r.Resource(req.URL.Path)
 	var body map[string]any
 	switch {
 	case resource == nil:
@@ -248,7 +278,7 @@ func (r *recording) patch(w http.ResponseWriter, req *http.Request) {
 	case json.NewDecoder(req.Body).Decode(&body) != nil || !overlay(resource, body):
 		w.WriteHeader(http.StatusBadRequest)
 	default:
-		r.changed[key(req.URL.Path)] = resource
+		r.changed[Key(req.URL.Path)] = resource
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -273,9 +303,9 @@ func overlay(resource, body map[string]any) bool {
 	return true
 }
 
-func (r *recording) reset(w http.ResponseWriter, req *http.Request) {
-	uri, _, _ := strings.Cut(key(req.URL.Path), "/actions/")
-	sys := r.resource(uri)
+func (r *BMC) reset(w http.ResponseWriter, req *http.Request) {
+	uri, _, _ := strings.Cut(Key(req.URL.Path), "/actions/")
+	sys := r.Resource(uri)
 	var body struct{ ResetType string }
 	if sys == nil || json.NewDecoder(req.Body).Decode(&body) != nil {
 		http.NotFound(w, req)
@@ -283,7 +313,7 @@ func (r *recording) reset(w http.ResponseWriter, req *http.Request) {
 	}
 	power := map[string]string{"On": "On", "ForceOff": "Off", "Off": "Off", "GracefulShutdown": "Off"}[body.ResetType]
 	if body.ResetType == "PushPowerButton" {
-		power = map[string]string{"On": "Off", "Off": "On"}[text(sys["PowerState"])]
+		power = map[string]string{"On": "Off", "Off": "On"}[Text(sys["PowerState"])]
 	}
 	if power == "" {
 		w.WriteHeader(http.StatusBadRequest)
@@ -291,11 +321,14 @@ func (r *recording) reset(w http.ResponseWriter, req *http.Request) {
 	}
 	sys["PowerState"] = power
 	r.changed[uri] = sys
+	if r.Reset != nil {
+		r.Reset(body.ResetType)
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// text is a value that should be one, "" if it is none.
-func text(v any) string {
+// Text is a value that should be one, "" for any other type.
+func Text(v any) string {
 	s, _ := v.(string)
 	return s
 }
