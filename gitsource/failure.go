@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -91,8 +92,14 @@ func (r *remote) explain(ctx context.Context, err error) error {
 		r.installation.refused.Store(true)
 	}
 	err = &told{r.tell(steady(err).Error()), steady(err)}
-	if text == "" {
+	switch {
+	case text == "":
 		return &failure{kind: kind, err: err}
+	case kind == failureBusy:
+		if away := time.Duration(r.away.Load()); away > 0 {
+			text += fmt.Sprintf(". It asks for no request for %s", max(away.Round(time.Minute), time.Minute))
+		}
+		return &failure{kind: kind, err: &told{text, err}}
 	}
 	return &failure{kind: kind, err: fmt.Errorf("%s: %w", text, err)}
 }
@@ -150,24 +157,35 @@ func diagnose(err error) (failureKind, string) {
 		badCert    x509.CertificateInvalidError
 		operation  *net.OpError
 		notInstall *exec.Error
+		unknown    *net.DNSError
 	)
 	if local := diagnoseHere(err); local != "" { // an error of the system calls itself one of the network, too
 		return failureLocal, local
 	}
 	text := err.Error()
 	switch {
+	case errors.As(err, &unknown) && (unknown.IsNotFound || strings.Contains(unknown.Err, "no such host")):
+		return failureNetwork, fmt.Sprintf("the server cannot be reached: there is no host %s (DNS); check the spelling of git.url, and the resolver of this machine", unknown.Name)
+	case errors.As(err, &unknown):
+		return failureNetwork, fmt.Sprintf("the server cannot be reached: the DNS server does not answer for %s; check the resolver of this machine", unknown.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return failureNetwork, "the server cannot be reached: it refuses connections, nothing listens at that port; check host and port of git.url, and that the Git host runs"
 	case errors.Is(err, transport.ErrAuthenticationRequired):
-		return failureAuth, "the server wants other credentials than it was given; look at auth.usernameFile and auth.passwordFile"
+		return failureAuth, "the server wants other credentials than it was given (401); look at auth.usernameFile and auth.passwordFile"
 	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return failureAuth, "the server knows the credentials, but they do not allow this"
+		return failureAuth, "the server knows the credentials, but they do not allow this (403); give them read access to the repository, and write access for the status branch"
 	case strings.Contains(text, "unable to authenticate"):
 		return failureAuth, "the server does not accept the key of auth.sshKeyFile"
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return failureRepository, "there is no such repository, or the credentials do not show it"
+		return failureRepository, "there is no such repository, or the credentials do not show it (404); check the path of git.url, and git.auth"
 	case errors.As(err, &unknownCA), errors.As(err, &hostname), errors.As(err, &badCert):
 		return failureTLS, "the server's certificate is not trusted; look at auth.caFile"
 	case strings.Contains(text, "status code: 429"):
-		return failureBusy, "the server was asked too often"
+		return failureBusy, "the server was asked too often (429); a longer git.interval, or a webhook, needs fewer requests"
+	case strings.Contains(text, "invalid pkt-len found") || strings.Contains(text, "invalid advertisement"):
+		return failureRepository, "the server sent something else than Git, such as a web page; check that git.url is the URL for cloning, and that no login page or proxy is before it"
+	case strings.Contains(text, "hash size") || strings.Contains(text, "object-format") || strings.Contains(text, "object format"):
+		return failureRepository, "the repository has the object format SHA-256, which Ingot does not support; create it with git init --object-format=sha1"
 	case strings.Contains(text, "detected dubious ownership"):
 		return failureRepository, "git reads a repository of another user only where it is told to: have it belong to the user that Ingot runs as, " +
 			"or run git config --system --add safe.directory with its path"

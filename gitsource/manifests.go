@@ -378,6 +378,33 @@ func refused(file string, severity model.Severity, why string) *decoded {
 	return &decoded{problems: []model.Problem{{Severity: severity, File: file, Message: why}}, opaque: severity == model.SeverityError}
 }
 
+// missingFolder is errPathMissing with the folders that are there.
+type missingFolder struct{ there []string }
+
+// Error implements error.
+func (m *missingFolder) Error() string {
+	const shown = 10
+	switch n := len(m.there); {
+	case n == 0:
+		return "there are no folders"
+	case n > shown:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(m.there[:shown], ", "), n-shown)
+	}
+	return "there are only " + strings.Join(m.there, ", ")
+}
+
+// Is makes it errPathMissing.
+func (m *missingFolder) Is(target error) bool { return target == errPathMissing }
+
+func foldersOf(entries []object.TreeEntry) (names []string) {
+	for _, e := range entries {
+		if e.Mode == filemode.Dir && len(names) < maxManifests {
+			names = append(names, strings.Trim(fmt.Sprintf("%.80q", e.Name), `"`))
+		}
+	}
+	return names
+}
+
 // folder finds the tree of dir below root; dir "." is root itself.
 func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 	if dir == "." {
@@ -391,7 +418,7 @@ func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 		}
 		i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name && e.Mode == filemode.Dir })
 		if i < 0 {
-			return plumbing.ZeroHash, errPathMissing
+			return plumbing.ZeroHash, &missingFolder{foldersOf(entries)}
 		}
 		at = entries[i].Hash
 	}

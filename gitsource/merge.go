@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"go.yaml.in/yaml/v3"
 
 	"ingot/gitsource/sops"
 	"ingot/model"
@@ -25,6 +26,10 @@ type MergeOptions struct {
 	// AllowPlaintextSecrets takes secrets that stand in plain text.
 	AllowPlaintextSecrets bool
 	Checker               model.CrossChecker
+	// Boots is that of Checks.
+	Boots func(*model.Desired) []model.Problem
+	// Open decrypts files; nil compares them as they are.
+	Open func([]*yaml.Node) (model.Opened, *model.OpenError)
 	// Beginning is what the records say, see Begin.
 	Beginning Beginning
 	// LastGood are the objects that were in force with the revision applied as they had been before.
@@ -66,11 +71,14 @@ func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
 	return m.run()
 }
 
-// reader reads manifests as Source does, with what SOPS encrypted as it is: values are of no
-// concern, but whether they change.
+// reader reads manifests as Source does. Without a key it is enough that encrypted values can be compared.
 func (c *Clone) reader(o *MergeOptions) *reader {
+	open := o.Open
+	if open == nil {
+		open = sops.Compare
+	}
 	opts := withModel(Options{Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
-		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: sops.Compare})
+		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: open})
 	}}}, nil)
 	return &reader{decode: opts.Decode, count: func() {}, tenants: o.Tenants}
 }
@@ -284,7 +292,7 @@ func (m *merge) revision(c plumbing.Hash) model.Revision {
 }
 
 func (m *merge) desired(out outcome, at plumbing.Hash, approvals []string) *model.Desired {
-	d := out.desired()
+	d := withBoots(out.desired(), m.Boots)
 	d.Revision, d.URL, d.Path = m.revision(at), m.Source.URL, m.Source.Path
 	d.Time, d.Approvals = m.Now, approvals
 	return d

@@ -285,7 +285,7 @@ func contentOfSecret(namespace string, ref *model.LocalRef, find func(model.Iden
 // nameless is a claim without its name, its place and the names of its Secrets.
 func nameless(c *model.ServerClaim) model.ServerClaim {
 	bare := *c
-	bare.Name, bare.Source, bare.References = "", "", nil
+	bare.Name, bare.Source, bare.References, bare.Places = "", "", nil, nil
 	bare.Spec.IgnitionSecretRef, bare.Spec.UserDataRef = nil, nil
 	return bare
 }

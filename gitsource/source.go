@@ -72,6 +72,17 @@ type Checks struct {
 	// StillFit tells of some changes, made since CrossCheck found nothing, that it finds
 	// nothing again; nil never does.
 	StillFit func(*model.Desired, []model.Change) bool
+	// Boots returns the claims that cannot boot. They come into force: only the problems are shown. nil means no check.
+	Boots func(*model.Desired) []model.Problem
+}
+
+// withBoots adds the problems of claims that cannot boot.
+func withBoots(d *model.Desired, boots func(*model.Desired) []model.Problem) *model.Desired {
+	if boots != nil {
+		d.Problems = append(slices.Clip(d.Problems), boots(d)...)
+		model.SortProblems(d.Problems)
+	}
+	return d
 }
 
 // Source is the watched branch and the desired state that comes of it.

@@ -42,7 +42,7 @@ func (s *Source) judge(t target, way ancestry) error {
 	s.store.forget()
 	switch {
 	case errors.Is(err, errPathMissing):
-		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))
+		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s (git.path) is not in %s: %v; %s", s.opts.Path, s.target.revision(), err, s.stays()))
 		return nil
 	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.target.revision(), err, s.stays()))
@@ -143,7 +143,7 @@ func (s *Source) takeOver(out outcome, restored bool) {
 		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.effective.rewriteText()
 	}
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
-	d := out.desired()
+	d := withBoots(out.desired(), s.opts.Boots)
 	d.Revision, d.URL, d.Path, d.NoBranch, d.VerifiedBy = s.at.Revision(), s.at.URL, s.at.Path, s.at.Ref != "", s.signer
 	d.Time, d.Approvals, d.KeptOverRestart, d.Source = now, s.approvals, restored, s.verdict
 	for _, tip := range s.tips {
@@ -157,11 +157,11 @@ func (s *Source) takeOver(out outcome, restored bool) {
 		}
 	}
 	s.metrics.files.Set(float64(files))
-	s.showProblems(out.problems)
+	s.showProblems(d.Problems)
 	s.status.Store(&d.Source)
 	s.desired.Store(d)
 	signal(s.changed)
-	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.effective.objects), "problems", len(out.problems), "absent", len(out.effective.absent))
+	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.effective.objects), "problems", len(d.Problems), "absent", len(out.effective.absent))
 }
 
 func (s *Source) showProblems(problems []model.Problem) {

@@ -436,7 +436,7 @@ func TestWhatThisMachineLacksIsNotTheServersFault(t *testing.T) {
 		"too many files, of a dial": {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("socket", syscall.EMFILE)}, failureLocal, "LimitNOFILE"},
 		"a server that breaks off":  {&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, failureNetwork, "broke off"},
 		"a name that is not known": {&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "git.example.com"}},
-			failureNetwork, "broke off: dial: lookup git.example.com: no such host"},
+			failureNetwork, "there is no host git.example.com (DNS)"},
 		"one that takes no requests": {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, failureNetwork, "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {

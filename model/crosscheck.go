@@ -77,7 +77,7 @@ type crossCheck struct {
 
 func (c *crossCheck) conflict(o Object, field, message string) {
 	p := problemOf(o, field, message)
-	if at, known := o.Metadata().Places[field]; known {
+	if at, known := o.Metadata().Place(field); known {
 		p.Line, p.Column = at.Line, at.Column
 	}
 	p.Rule = RuleConflict

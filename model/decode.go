@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"reflect"
@@ -38,7 +39,7 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
 			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
 	}
-	r := fileReader{file: file, opts: opts}
+	r := fileReader{file: file, opts: opts, text: data}
 	docs := splitDocuments(data)
 	if mentionsSops(data) && r.sealed(docs) {
 		docs = nil
@@ -52,6 +53,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		r.document(doc)
 	}
 	SortProblems(r.problems)
+	noKind := func(p Problem) bool { return p.Field == "kind" && p.Rule == RuleRequired }
+	if tool := otherTool(file); tool != "" && len(r.objects) == 0 && slices.ContainsFunc(r.problems, noKind) {
+		r.problems = []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Rule: RuleUnknownKind,
+			Message: "this is " + tool + ", which Ingot does not read: put it into .ingotignore"}}
+	}
 	return r.objects, r.problems
 }
 
@@ -67,6 +73,9 @@ type fileReader struct {
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
 	dataKey   string // Opened.Key
+	unknown   bool   // Opened.Unknown
+	text      []byte
+	lines     [][]byte // of text, once they are needed
 }
 
 // manifestDecoder decodes one document of a file into an object.
@@ -292,7 +301,7 @@ func (d manifestDecoder) namespace(m *Meta, kind Kind) {
 }
 
 // secretValues merges data and stringData, of which the latter wins.
-func (d manifestDecoder) secretValues() map[string]Sensitive {
+func (d manifestDecoder) secretValues(m *Meta) map[string]Sensitive {
 	values := make(map[string]Sensitive)
 	for _, field := range []string{"data", "stringData"} {
 		n := child(d.root, field)
@@ -305,7 +314,7 @@ func (d manifestDecoder) secretValues() map[string]Sensitive {
 		case !d.reader.opts.AllowPlaintextSecrets && d.plain(n) != nil:
 			d.refusePlain(field, n)
 		case d.mapping(n):
-			d.secretMap(n, field == "data", values)
+			d.secretMap(n, field == "data", m, values)
 		}
 		d.pop()
 	}
@@ -326,10 +335,14 @@ func (d manifestDecoder) refusePlain(field string, n *yaml.Node) {
 
 // secretMap adds the entries of a mapping to values. Its problems name no key: a
 // value that slipped to the place of a key looks like one.
-func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Sensitive) {
+func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, m *Meta, values map[string]Sensitive) {
 	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if key.Tag == tagMerge {
+			d.failBy(RuleSyntax, key, noMerge)
+			continue
+		}
 		if !isText(key) || !isSecretKey(key.Value) {
 			d.fail(key, `found a key that is none, want letters, digits, "-", "_" and "."`)
 			continue
@@ -351,6 +364,24 @@ func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, values map[string
 		}
 		if ok || isNull(value) {
 			values[key.Value] = NewSensitive(text)
+			m.Places = append(m.Places, Place{pathText(d.path, key.Value), key.Line + d.offset, key.Column, d.reader.indentOf(value, d.offset)})
 		}
 	}
+}
+
+// indentOf returns the indentation of a block of text ("|"), as Place has it.
+func (r *fileReader) indentOf(n *yaml.Node, offset int) int {
+	if n.Style&yaml.LiteralStyle == 0 {
+		return 0
+	}
+	if r.lines == nil {
+		r.lines = bytes.Split(r.text, []byte("\n"))
+	}
+	at := min(n.Line+offset, len(r.lines)) // the index of the line after the "|"
+	for _, line := range r.lines[at:] {
+		if text := bytes.TrimLeft(line, " "); len(bytes.TrimSpace(text)) > 0 {
+			return len(line) - len(text)
+		}
+	}
+	return 0
 }

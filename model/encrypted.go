@@ -17,6 +17,8 @@ type Opened struct {
 	// Sealed are the documents with values that nobody could open, for lack of a key, by
 	// their roots: the first such value of each. A file is then checked without them.
 	Sealed map[*yaml.Node]*yaml.Node
+	// Unknown is set if Values were not decrypted: placeholders are in their place.
+	Unknown bool
 	// Key tells the key that the values are encrypted with from others, and nothing of it.
 	Key string
 }
@@ -92,7 +94,7 @@ func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) 
 	if i := keyIndex(root, sopsField); i >= 0 {
 		root.Content = append(root.Content[:i:i], root.Content[i+2:]...)
 	}
-	r.encrypted, r.dataKey = opened.Values, opened.Key
+	r.encrypted, r.dataKey, r.unknown = opened.Values, opened.Key, opened.Unknown
 	r.manifest(root, offset, 0)
 }
 
@@ -162,9 +164,10 @@ func (d manifestDecoder) allEncrypted() bool {
 }
 
 func (d manifestDecoder) secret(m *Meta) (values map[string]Sensitive) {
-	values = d.secretValues()
+	values = d.secretValues(m)
 	if m.Encrypted = d.allEncrypted(); m.Encrypted {
 		m.DataKey = d.reader.dataKey
 	}
+	m.Sealed = d.reader.unknown && d.holdsEncrypted(d.root)
 	return values
 }

@@ -32,6 +32,23 @@ func Foreign(file string, data []byte) bool {
 	return len(docs) > 0
 }
 
+// otherTool names a file of another tool by its file name; "" for others.
+func otherTool(file string) string {
+	switch strings.ToLower(path.Base(file)) {
+	case "chart.yaml", "chart.yml", "chart.lock":
+		return "a Helm chart"
+	case "values.yaml", "values.yml":
+		return "the values of a Helm chart"
+	case "docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml":
+		return "for Docker Compose"
+	case "galaxy.yml", "galaxy.yaml":
+		return "for Ansible Galaxy"
+	case "skaffold.yaml", "skaffold.yml":
+		return "for Skaffold"
+	}
+	return ""
+}
+
 // likeManifest reports whether a document, or an item of it if it is a list, has a field
 // that may be one of a manifest's.
 func likeManifest(n *yaml.Node) bool {

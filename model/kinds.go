@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -177,15 +178,32 @@ type Meta struct {
 	DataKey string `json:"-"`
 	// References are the other objects that it names, in the order of the kind's fields.
 	References []Reference `json:"-"`
-	// Places are where fields stand that other objects may not share, by their path.
-	Places map[string]Place `json:"-"`
+	// Sealed is set for a Secret or BMCSecret with encrypted values that were not decrypted.
+	Sealed bool `json:"-"`
+	// Places are the positions of the fields that checks of several objects may report.
+	Places []Place `json:"-"`
 	// Within is the Server that describes a BMC within itself, "" for what stands in Git by
 	// itself.
 	Within ServerName `json:"-"`
 }
 
-// Place is where a field stands in its file.
-type Place struct{ Line, Column int }
+// Place is the position of a field in its file.
+type Place struct {
+	Field        string // its path
+	Line, Column int
+	// Indent is the number of spaces before each line of a block of text ("|"), which begins in the line after Line;
+	// 0 for other values.
+	Indent int
+}
+
+// Place returns the position of a field; false if it was not noted.
+func (m *Meta) Place(field string) (Place, bool) {
+	i := slices.IndexFunc(m.Places, func(p Place) bool { return p.Field == field })
+	if i < 0 {
+		return Place{}, false
+	}
+	return m.Places[i], true
+}
 
 // Position is Source taken apart; line is 0 if it is not known.
 func (m *Meta) Position() (file string, line int) {
@@ -300,6 +318,31 @@ func (o *Secret) BootSum() string {
 		io.WriteString(h, value)
 	}
 	return string(h.Sum(nil))
+}
+
+// BootSecret returns the Secret that configures the server of a claim, or why it cannot be used; nil and "" for a claim
+// without one.
+func (d *Desired) BootSecret(c *ServerClaim) (*Secret, string) {
+	ref := c.Spec.IgnitionSecretRef
+	if ref == nil {
+		return nil, ""
+	}
+	name := Named[ObjectName](c.Namespace, ref.Name)
+	secret := d.Secrets[name]
+	switch {
+	case secret == nil:
+		return nil, d.SecretMissing(Identity{Kind: KindSecret, Namespace: cmp.Or(c.Namespace, DefaultNamespace), Name: ref.Name})
+	case secret.Tenant != c.Tenant:
+		return nil, fmt.Sprintf("Secret %s is not the claim's own: it is below another path of git.tenants", name)
+	case !secret.Sealed && !secret.Boots():
+		return nil, fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name)
+	}
+	return secret, ""
+}
+
+// Boots reports whether the Secret has one of the keys that a server can boot with.
+func (o *Secret) Boots() bool {
+	return slices.ContainsFunc([]string{"ignition", "user-data", "ipxe-script"}, func(key string) bool { return !o.Values[key].IsZero() })
 }
 
 // ReclaimPolicy is what becomes of a server when its claim is gone.

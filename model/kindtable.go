@@ -36,6 +36,17 @@ var Kinds = []Kind{
 // Namespaced reports whether objects of the kind live in a namespace.
 func (k Kind) Namespaced() bool { return kindTable[k].namespaced }
 
+// KindNamed returns the kind that a person names: ServerClaim, serverclaims, claim and claims are the same.
+func KindNamed(word string) (Kind, bool) {
+	word = strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(word), "-", ""), "s")
+	for _, k := range Kinds {
+		if name := strings.ToLower(string(k)); word == name || word != "" && word == strings.TrimPrefix(name, "server") {
+			return k, true
+		}
+	}
+	return "", false
+}
+
 func kindNames() []string {
 	names := make([]string, len(Kinds))
 	for i, k := range Kinds {

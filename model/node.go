@@ -210,6 +210,9 @@ func (d *nodeDecoder) wantedText(key string, value *yaml.Node) string {
 	return "a string"
 }
 
+// noMerge is the message about an alias or a merge key.
+const noMerge = `aliases and merge keys ("<<", of YAML 1.1) are not supported: write the entries out`
+
 // eachKey calls use for every key of a mapping, the path leading to its value.
 // Keys that are no strings, and second ones of a name, are reported instead.
 func (d *nodeDecoder) eachKey(n *yaml.Node, use func(key string, value *yaml.Node)) {
@@ -217,6 +220,8 @@ func (d *nodeDecoder) eachKey(n *yaml.Node, use func(key string, value *yaml.Nod
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch {
+		case key.Tag == tagMerge:
+			d.failBy(RuleSyntax, key, noMerge)
 		case !isText(key):
 			d.failBy(RuleType, key, fmt.Sprintf("found %s as a key, want a string: write it in quotes", d.found(key)))
 		case key.Value == "":

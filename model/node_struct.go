@@ -118,7 +118,7 @@ func (p *structPlan) extra(d *nodeDecoder, n *yaml.Node, i int) int {
 	key := n.Content[i]
 	if !isText(key) {
 		if key.Tag == tagMerge || key.Kind == yaml.AliasNode {
-			d.failBy(RuleSyntax, key, `aliases and merge keys ("<<") are not read: write the fields out`)
+			d.failBy(RuleSyntax, key, noMerge)
 		} else {
 			d.failBy(RuleType, key, fmt.Sprintf("found %s as a field's name", d.found(key)))
 		}

@@ -143,12 +143,17 @@ func checkOwnAnnotation(d *fieldChecker, kind Kind, key string, all map[string]s
 		return
 	case a.values != nil:
 		d.oneOf(key, value, a.values)
+		if key == AnnotationSeed {
+			d.place(key)
+		}
 	case key == AnnotationPriority:
 		if _, err := strconv.Atoi(value); err != nil {
 			d.bad(key, "found "+show(value)+", want a whole number in quotes, higher is served first")
 		}
 	case key == AnnotationMACAddresses:
 		checkMACAddresses(d, value)
+	case key == AnnotationKernelArguments:
+		d.place(key)
 	case key == AnnotationRootDevice:
 		if _, err := ParseRootDeviceHints(value); err != nil {
 			d.bad(key, err.Error())
@@ -349,6 +354,7 @@ func (d *fieldChecker) image(image string) {
 	if !d.requiredAs("image", image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		return
 	}
+	d.place("image")
 	if IsImageURL(image) {
 		if _, err := ParseImageURL(image); err != nil {
 			d.bad("image", err.Error())

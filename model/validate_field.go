@@ -126,13 +126,10 @@ func (d *fieldChecker) refers(to Identity) {
 	d.meta.References = append(d.meta.References, Reference{to, pathText(d.path, "name"), n.Line + d.offset, n.Column})
 }
 
-// place notes where a field stands that other objects may not share.
+// place notes the position of a field for a check of several objects.
 func (d *fieldChecker) place(name string) {
 	n := locate(d.root, d.path, name)
-	if d.meta.Places == nil {
-		d.meta.Places = make(map[string]Place)
-	}
-	d.meta.Places[pathText(d.path, name)] = Place{n.Line + d.offset, n.Column}
+	d.meta.Places = append(d.meta.Places, Place{Field: pathText(d.path, name), Line: n.Line + d.offset, Column: n.Column})
 }
 
 func (d *fieldChecker) port(name string, port int32) {

@@ -156,13 +156,21 @@ func butaneConfig(variant string) reflect.Type {
 	return reflect.TypeFor[fcos.Config]()
 }
 
+// cloudKeys are frequent keys of cloud-config, Butane and netplan: their names can be shown, because they are not text of
+// the source.
+var cloudKeys = strings.Fields(`apt autoinstall bootcmd ca_certs chpasswd config content contents datasource directories disk_setup disks
+	dhcp4 dhcp6 enabled ethernets filesystems files final_message fqdn fs_setup groups growpart hostname ignition kernel_arguments keyboard links
+	local-hostname locale lock_passwd manage_etc_hosts match mode mounts name nameservers network networks ntp output overwrite owner
+	package_update package_upgrade packages passwd password path permissions phone_home power_state renderer resize_rootfs routes runcmd shell
+	snap ssh_authorized_keys ssh_keys ssh_pwauth storage sudo swap systemd timezone units user users variant version write_files yum_repos`)
+
 var (
 	// nextYAML begins each of the messages about types, which the YAML library joins. A value that it shows there is
 	// shorter than this.
 	nextYAML  = regexp.MustCompile(`\n  line (\d+): `)
 	yamlLine  = regexp.MustCompile(`^line (\d+): `)
 	yamlType  = regexp.MustCompile(`(?s)^cannot unmarshal .* into (\S+)$`)
-	yamlTwice = regexp.MustCompile(`(?s)^mapping key .* already defined at line (\d+)$`)
+	yamlTwice = regexp.MustCompile(`(?s)^mapping key (.*) already defined at line (\d+)$`)
 	// yamlSyntax are the beginnings of the library's messages that are constants.
 	yamlSyntax = regexp.MustCompile(`^(?:did not find|could not find|found|mapping (?:keys|values) are|block sequence|control characters|exceeded max|` +
 		`document contains|map merge|invalid (?:Unicode|leading|trailing|character|length)|incomplete|(?:un)?expected low|!!binary value) `)
@@ -204,7 +212,10 @@ func yamlMessage(text string) string {
 	case types != nil:
 		return "want " + kindOfType(types[1])
 	case twice != nil:
-		return "this key is already in line " + twice[1]
+		if name, err := strconv.Unquote(twice[1]); err == nil && slices.Contains(cloudKeys, name) {
+			return fmt.Sprintf("key %q is already in line %s: keep one of them", name, twice[2])
+		}
+		return "this key is already in line " + twice[2]
 	case strings.HasPrefix(text, "unknown anchor "):
 		return "an alias of an unknown anchor"
 	case strings.HasPrefix(text, "anchor "):

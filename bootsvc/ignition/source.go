@@ -46,16 +46,20 @@ type SourceError struct {
 func (e *SourceError) Error() string {
 	var texts []string
 	for _, p := range e.Problems {
-		switch {
-		case p.Line == 0:
-			texts = append(texts, p.Message)
-		case p.Column == 0:
-			texts = append(texts, fmt.Sprintf("line %d: %s", p.Line, p.Message))
-		default:
-			texts = append(texts, fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message))
-		}
+		texts = append(texts, p.Text())
 	}
 	return e.Of + ": " + strings.Join(texts, "; ")
+}
+
+// Text is the message with the place.
+func (p SourceProblem) Text() string {
+	switch {
+	case p.Line == 0:
+		return p.Message
+	case p.Column == 0:
+		return fmt.Sprintf("line %d: %s", p.Line, p.Message)
+	}
+	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message)
 }
 
 // sourceError is what is wrong with a source as a whole.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -39,7 +40,10 @@ func (i *Images) get(ctx context.Context, r model.ImageReference, path string, h
 	if resp.StatusCode != http.StatusOK && !partial {
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half of it may still say enough
-		return nil, &statusError{resp.StatusCode, errorKind(body), req.URL.Scheme == "http"}
+		answer := &statusError{code: resp.StatusCode, plain: req.URL.Scheme == "http"}
+		answer.kind, answer.words = registryError(i.login.redacted(ctx, r, body))
+		answer.away, _ = askedToWait(resp, time.Now())
+		return nil, answer
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
@@ -61,19 +65,26 @@ func (i *Images) base(r model.ImageReference) *url.URL {
 
 var errorKinds = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
-// errorKind returns the word by which a registry names an error, such as
-// MANIFEST_UNKNOWN. What else it says is not for the status of a claim.
-func errorKind(body []byte) string {
+// maxWords bounds what is shown of a registry's own message, in bytes.
+const maxWords = 200
+
+// registryError returns the word by which a registry names an error, such as MANIFEST_UNKNOWN, and its message.
+func registryError(body []byte) (kind, words string) {
 	var answer struct {
 		Errors []struct {
-			Code string `json:"code"`
+			Code    string `json:"code"`
+			Message string `json:"message"`
 		} `json:"errors"`
 	}
 	err := json.NewDecoder(bytes.NewReader(body)).Decode(&answer)
 	if err != nil || len(answer.Errors) == 0 || !errorKinds.MatchString(answer.Errors[0].Code) {
-		return ""
+		return "", ""
 	}
-	return answer.Errors[0].Code
+	words = syntax.Printable(urls.ReplaceAllString(answer.Errors[0].Message, "(a URL)"))
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + "…"
+	}
+	return answer.Errors[0].Code, words
 }
 
 // manifest fetches the manifest at a tag or digest and verifies it.

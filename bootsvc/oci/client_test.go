@@ -97,8 +97,21 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 			want: "no such repository, tag or digest",
 		},
 		"its own word for a refusal": {
-			wrap: status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), reason: model.ReasonUnauthorized,
-			want: "403 Forbidden (DENIED)",
+			wrap:   status(403, `{"errors":[{"code":"DENIED","message":"Your authorization token has expired. Reauthenticate and try again."}]}`),
+			reason: model.ReasonUnauthorized,
+			want:   `403 Forbidden (DENIED), "Your authorization token has expired. Reauthenticate and try again."; check boot.credentialsFile`,
+		},
+		"its own message, bounded and printable": {
+			wrap:   status(403, `{"errors":[{"code":"DENIED","message":"see https://x.example/?s3cret \u001b[1m`+strings.Repeat("a", 500)+`"}]}`),
+			reason: model.ReasonUnauthorized, want: `(DENIED), "see (a URL) `,
+		},
+		"a rate limit": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "300")
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, `{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}`)
+			}),
+			reason: model.ReasonRegistryUnreachable, want: `429 Too Many Requests (TOOMANYREQUESTS), "You have reached your pull rate limit.", retry after 5m0s`,
 		},
 		"a word that is none": {
 			wrap:   status(403, `{"errors":[{"code":"<script>"}]}`),

@@ -34,6 +34,9 @@ const diskTypeAnnotation = "disktype"
 // diskTypes are the values of diskTypeAnnotation for raw and qcow2.
 var diskTypes = []string{"raw", "applehv", "qcow2", "qemu"}
 
+// bootFile matches the names of kernels and initramfs files. "initrd.img" ends like a disk image.
+var bootFile = regexp.MustCompile(`^(vmlinu|bzImage|initrd|initramfs|kernel)`)
+
 var (
 	diskMedia      = regexp.MustCompile(`^(` + regexp.QuoteMeta(ingotDisk) + `|` + regexp.QuoteMeta(kubevirtDisk) + `)(raw|qcow2)(\+(zstd|gzip|xz|bzip2))?$`)
 	containerMedia = regexp.MustCompile(`^application/vnd\.(oci\.image\.layer\.v1\.tar(\+(gzip|zstd))?|docker\.image\.rootfs\.diff\.tar(\.gzip|\.zstd)?)$`)
@@ -84,7 +87,7 @@ func (m manifest) disksByTitle() []descriptor {
 	for _, d := range m.Layers {
 		part, _ := layerOf(&model.PinnedImage{}, d.MediaType)
 		kind := syntax.DiskFile(d.Annotations[titleAnnotation])
-		if part == nil && kind != "" {
+		if part == nil && kind != "" && !bootFile.MatchString(path.Base(d.Annotations[titleAnnotation])) {
 			d.MediaType = ingotDisk + kind
 			found = append(found, d)
 		}

@@ -2,13 +2,17 @@ package oci
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
@@ -40,9 +44,11 @@ func invalid(format string, args ...any) *Error {
 
 // statusError is an answer of a registry that is not what was asked for.
 type statusError struct {
-	code  int    // 0 = it is not told
-	kind  string // the registry's own word for it, or ""
-	plain bool   // it was asked without TLS
+	code  int           // 0 = not shown
+	kind  string        // the registry's own word for it, or ""
+	words string        // its own message, or ""
+	plain bool          // it was asked without TLS
+	away  time.Duration // it asks for no request for this time
 }
 
 // Error implements error.
@@ -54,7 +60,14 @@ func (e *statusError) Error() string {
 	if e.kind != "" {
 		text += " (" + e.kind + ")"
 	}
-	return strings.TrimSuffix(text, " ")
+	text = strings.TrimSuffix(text, " ")
+	if e.words != "" {
+		text += fmt.Sprintf(", %q", e.words)
+	}
+	if e.away > 0 {
+		text += fmt.Sprintf(", retry after %s", e.away.Round(time.Second))
+	}
+	return text
 }
 
 // explain turns what went wrong with ref into an Error for people. URLs are
@@ -80,7 +93,12 @@ func (i *Images) explain(ref string, err error) *Error {
 func (e *statusError) explain() (reason, message string) {
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if e.words != "" {
+			return model.ReasonUnauthorized, fmt.Sprintf("%v; check boot.credentialsFile, and that the image exists", e)
+		}
 		return model.ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
+	case http.StatusTooManyRequests:
+		return model.ReasonRegistryUnreachable, fmt.Sprintf("%v; credentials in boot.credentialsFile may have a higher limit, a registry of your own has none", e)
 	case http.StatusNotFound:
 		return model.ReasonNotFound, "the registry has no such repository, tag or digest"
 	case http.StatusBadRequest:
@@ -94,20 +112,34 @@ func (e *statusError) explain() (reason, message string) {
 // unreachable says for people why who could not be asked.
 func unreachable(who string, err error) *Error {
 	var link *url.Error
+	var unknown *net.DNSError
 	e := &Error{Reason: model.ReasonRegistryUnreachable, Err: err}
 	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		e.Message = fmt.Sprintf("%s: there is no host %s (DNS); check its spelling, and the resolver of this machine", who, syntax.Printable(unknown.Name))
+	case errors.As(err, &unknown):
+		e.Message = fmt.Sprintf("%s: the DNS server does not answer for %s; check the resolver of this machine", who, syntax.Printable(unknown.Name))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Message = who + " refuses connections: nothing listens at that port; check host and port, and that it runs"
 	case errors.Is(err, errForbiddenAddress):
 		e.Reason, e.Message = model.ReasonRegistryNotAllowed, who+": "+errForbiddenAddress.Error()
 	case errors.Is(err, errInside):
 		e.Reason, e.Message = model.ReasonRegistryNotAllowed, who+": "+errInside.Error()
 	case errors.Is(err, http.ErrSchemeMismatch):
 		e.Message = who + " answers without TLS: list it in boot.registries with plain: true, if the network on the way to it can be trusted"
+	case isCertificate(err):
+		e.Message = who + " has a certificate that is not trusted (" + withoutURLs(err) + "); add its authority to boot.caFile"
 	case errors.As(err, &link):
 		e.Message = who + " cannot be reached: " + withoutURLs(link.Err)
 	default:
 		e.Message = who + " cannot be used: " + withoutURLs(err)
 	}
 	return e
+}
+
+func isCertificate(err error) bool {
+	_, is := errors.AsType[*tls.CertificateVerificationError](err)
+	return is
 }
 
 var urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"]+`)
@@ -140,7 +172,12 @@ func (e *loginError) Unwrap() error { return e.error }
 // isRegistry reports whether an answer that is no success is one that registries alone
 // give.
 func isRegistry(h http.Header, body []byte) bool {
-	return h.Get("Docker-Distribution-Api-Version") != "" || errorKind(body) != ""
+	return h.Get("Docker-Distribution-Api-Version") != "" || hasKind(body)
+}
+
+func hasKind(body []byte) bool {
+	kind, _ := registryError(body)
+	return kind != ""
 }
 
 // named reports whether the configuration names a registry, or the folder of a layout.
@@ -156,7 +193,7 @@ func (i *Images) told(ref string, e *Error) *Error {
 	}
 	q := quiet(e)
 	if q != e {
-		i.log.Warn("image comes from a registry that the configuration does not allow", "image", e.Ref, "err", e)
+		i.log.Warn("image not resolved; boot.registries does not list its registry, so the claim shows less", "image", e.Ref, "err", e)
 	}
 	return q
 }
@@ -172,7 +209,7 @@ func quiet(e *Error) *Error {
 		return e
 	case errors.As(e.Err, &answer) && answer.kind != "":
 		bare := *answer
-		bare.code = 0
+		bare.code, bare.words = 0, ""
 		q.Reason, _ = answer.explain()
 		q.Message = bare.Error()
 	case errors.As(e.Err, &login) && login.registry:

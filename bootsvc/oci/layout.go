@@ -119,9 +119,9 @@ func (p layoutPart) Close() error { return p.file.Close() }
 // open opens a file of the layout that r names. Nothing outside the folders is opened, and nothing waits: a named pipe
 // is opened as well, and refused by its mode.
 func (l layouts) open(r model.ImageReference, name string) (layoutPart, error) {
-	dir, inside, ok := l.within(r.Layout)
-	if !ok {
-		return layoutPart{}, &Error{Reason: model.ReasonRegistryNotAllowed, Message: r.Layout + ": it lies in none of the folders of boot.imageDirs"}
+	dir, inside, err := l.allowed(r)
+	if err != nil {
+		return layoutPart{}, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil { // a file system that is not mounted, perhaps
@@ -167,15 +167,15 @@ func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return file, info, err
 }
 
-// within returns the folder of dirs that path lies in, and where it is there.
-func (l layouts) within(path string) (dir, inside string, ok bool) {
+// allowed returns the folder of dirs that a layout is in, and where it is there.
+func (l layouts) allowed(r model.ImageReference) (dir, inside string, err error) {
 	for _, dir := range l.dirs {
-		inside, err := filepath.Rel(dir, path)
+		inside, err := filepath.Rel(dir, r.Layout)
 		if err == nil && filepath.IsLocal(inside) {
-			return dir, inside, true
+			return dir, inside, nil
 		}
 	}
-	return "", "", false
+	return "", "", &Error{Reason: model.ReasonRegistryNotAllowed, Message: r.Layout + ": it lies in none of the folders of boot.imageDirs"}
 }
 
 // lacks says for people why a file of a layout cannot be opened.

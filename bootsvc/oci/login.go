@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -95,6 +96,18 @@ func (l *login) do(req *http.Request, r model.ImageReference) (*http.Response, e
 
 func unauthorized(format string, args ...any) *Error {
 	return &Error{Reason: model.ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
+}
+
+// redacted takes out of an answer the credentials that were sent: some registries repeat them.
+func (l *login) redacted(ctx context.Context, r model.ImageReference, answer []byte) []byte {
+	c, _ := l.credentials.lookup(ctx, r) // without any there is nothing to take out
+	g, _ := l.grants.Get(r.Name())
+	for _, secret := range []string{c.Password, c.RefreshToken, c.AccessToken, g.token.Reveal()} {
+		if len(secret) > 3 {
+			answer = bytes.ReplaceAll(answer, []byte(secret), []byte("[redacted]"))
+		}
+	}
+	return answer
 }
 
 // credential returns the credential of what an attempt is about. It is an

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"path"
 	"slices"
 	"strings"
 
@@ -145,6 +146,9 @@ func (m manifest) choose(architecture string) (descriptor, error) {
 			}
 		}
 	}
+	if len(m.Manifests) == 1 && m.Manifests[0].Platform == nil && m.Manifests[0].Annotations["architecture"] == "" {
+		return m.Manifests[0], checkEntry(m.Manifests[0], maxManifest) // it is for all
+	}
 	return descriptor{}, &Error{
 		Reason:  model.ReasonNoArchitecture,
 		Message: fmt.Sprintf("there is no image for architecture %s; the index has %s", architecture, m.architectures()),
@@ -233,6 +237,12 @@ func (m manifest) pin(marked bool) (img model.PinnedImage, err error) {
 	return img, complete(img, m)
 }
 
+// untyped reports whether a layer was pushed from a file named like a kernel or an initramfs, without its media type.
+func untyped(d descriptor) bool {
+	part, _ := layerOf(&model.PinnedImage{}, d.MediaType)
+	return part == nil && bootFile.MatchString(path.Base(d.Annotations[titleAnnotation]))
+}
+
 // layerOf returns where in img a layer of mediaType belongs, and its name, or nil
 // if it is none that boots.
 func layerOf(img *model.PinnedImage, mediaType string) (part **model.Layer, name string) {
@@ -264,6 +274,8 @@ func complete(img model.PinnedImage, m manifest) error {
 	switch {
 	case img.Disk != nil, img.Kernel != nil && img.Initrd != nil:
 		return nil
+	case slices.ContainsFunc(m.Layers, untyped):
+		return invalid("a kernel or an initramfs was pushed without its media type; push with media types: oras push REFERENCE vmlinuz:%s initrd.img:%s, or ingot image push", kernel, initramfs)
 	case m.container():
 		return invalid("it is a container image of %d layers, and what a container holds does not boot by itself. Of a bootable container (bootc) bootc-image-builder makes a disk image; push that, or kernel and initramfs layers", len(m.Layers))
 	case img.Kernel == nil && img.Initrd == nil && img.UKI != nil:

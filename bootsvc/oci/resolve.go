@@ -219,6 +219,23 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 	return img, nil
 }
 
+// Allowed returns why the configuration does not allow the image of a claim, and nil if it does. It sends no request.
+func (i *Images) Allowed(image string) error {
+	if u, err := model.ParseImageURL(image); err == nil {
+		_, _, err = i.Client(u)
+		return err
+	}
+	r, err := model.ParseImageReference(image)
+	if err == nil && r.Layout != "" {
+		_, _, err = i.layouts.allowed(r)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return i.allow(r)
+}
+
 // allow refuses registries that are not on the allow list, and addresses that
 // are never registries.
 func (i *Images) allow(r model.ImageReference) error {

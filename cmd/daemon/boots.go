@@ -17,7 +17,7 @@ import (
 	"ingot/cmd/daemon/adapter"
 )
 
-func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
+func (d *daemon) makeBoots(bootURL, registryURL string, compiler *ignition.Compiler) (err error) {
 	o := &d.opts
 	images := o.Images()
 	images.Inside, images.Pinned = d.isBMC, adapter.LastPinned(d.registry.Observed)
@@ -25,10 +25,6 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	d.images, err = oci.New(images)
 	if err != nil {
 		return err
-	}
-	compiler, err := ignition.New(ignition.Options{ProbeTemplateFile: o.Discovery.IgnitionTemplateFile, ProbeImage: o.Discovery.Image})
-	if err != nil {
-		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 	}
 	if err = d.openCache(); err != nil {
 		return err

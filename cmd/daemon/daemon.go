@@ -22,6 +22,7 @@ import (
 	"ingot/bootsvc/cachedir"
 	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/diskimage"
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
@@ -170,7 +171,11 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.openRegistry(ctx); err != nil {
 		return d, err
 	}
-	if err = d.openGit(); err != nil {
+	compiler, err := ignition.New(ignition.Options{ProbeTemplateFile: opts.Discovery.IgnitionTemplateFile, ProbeImage: opts.Discovery.Image})
+	if err != nil {
+		return d, fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
+	}
+	if err = d.openGit(compiler); err != nil {
 		return d, err
 	}
 	if err = d.openForge(); err != nil {
@@ -178,7 +183,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	d.network.openLoaders()
 	d.useFiles()
-	if err = d.makeBoots(bootURL, registryURL); err != nil {
+	if err = d.makeBoots(bootURL, registryURL, compiler); err != nil {
 		return d, err
 	}
 	if err = d.openBMCs(); err != nil {

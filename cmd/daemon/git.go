@@ -6,19 +6,24 @@ import (
 	"path/filepath"
 	"time"
 
+	"ingot/bootsvc/claimcheck"
+	"ingot/bootsvc/ignition"
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/gitsource"
 )
 
 // openGit opens the branch with the manifests and the status branch.
-func (d *daemon) openGit() (err error) {
+func (d *daemon) openGit(compiler *ignition.Compiler) (err error) {
 	o := &d.opts
 	auth := o.Git.Credentials()
-	checker := o.CrossChecker()
+	checker, boots := o.CrossChecker(), &claimcheck.Checker{Compiler: compiler}
+	if boots.Allowed, err = o.AllowedImages(); err != nil {
+		return err
+	}
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: checker.Check, StillFit: checker.StillFits},
+		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: checker.Check, StillFit: checker.StillFits, Boots: boots.Check},
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

@@ -53,6 +53,9 @@ func (k *claimCommand) Validate() error {
 	if model.IsImageURL(k.Image) {
 		_, err = model.ParseImageURL(k.Image)
 	}
+	if err == nil {
+		err = model.CheckImage(k.Image)
+	}
 	if err != nil {
 		return fmt.Errorf("--image %q: %w", k.Image, err)
 	}
@@ -73,7 +76,7 @@ func (k claimCommand) Run(ctx context.Context, c *console) error {
 	}
 	for _, part := range []string{namespace, name} {
 		if !plainName.MatchString(part) {
-			return fmt.Errorf("%q is not a name of a claim: write NAME or NAMESPACE/NAME, of lower-case letters, digits and '-'", k.Name)
+			return usageError("%q is not a name of a claim: write NAME or NAMESPACE/NAME, of lower-case letters, digits and '-'", k.Name)
 		}
 	}
 	if err := k.checkFolder(ctx, c); err != nil {
@@ -129,7 +132,7 @@ func (k claimCommand) manifest(namespace, name string) (string, error) {
 			spec.ServerSelector, err = selector.Labels()
 		}
 		if err != nil {
-			return "", fmt.Errorf("--selector: %w", err)
+			return "", usageError("--selector: %w", err)
 		}
 	}
 	if k.Ignition != "" {

@@ -14,15 +14,22 @@ import (
 	"ingot/cmd/daemon"
 )
 
-// The exit codes. 2 and 3 are those of `ingot plan`.
+// The exit codes. `ingot plan` has 2 and 3 for its findings: templates of CI systems let them pass, so that wrong usage of
+// it is exitFailed.
 const (
 	exitFine        = 0
 	exitFailed      = 1
+	exitUsage       = 2
 	exitChanges     = 2
 	exitDestructive = 3
 	// exitAnother is for a daemon beside which another one acts: starting it again is no use.
 	exitAnother = 4
 )
+
+// errUsage is a command line that the command cannot follow.
+type errUsage struct{ error }
+
+func usageError(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
 
 // exitStatus is an exit code of a command that did what it was asked for.
 type exitStatus int
@@ -34,7 +41,7 @@ const description = `Ingot runs bare metal from a Git repository, without Kubern
 
 Commit a ServerClaim, and a server is chosen, installed and booted; remove it, and the server is wiped and free again. Ingot writes what it knows to the branch "status" of the same repository.
 
-Exit codes: 0 success, 1 failure; plan: 2 changes, 3 destructive changes; run: 4 another Ingot acts for the repository; status --exit-code: 5 somebody has to act, 6 something is in progress.
+Exit codes: 0 success, 1 failure, 2 wrong usage; plan: 2 changes, 3 destructive changes, 1 for wrong usage as well; run: 4 another Ingot acts for the repository; status --exit-code: 5 action is needed, 6 something is in progress.
 
 Examples:
 
@@ -106,12 +113,14 @@ func execute(ctx context.Context, args []string, c *console) int {
 	if len(args) > 0 && args[0] == "help" { // as git has it
 		args = append(slices.Clone(args[1:]), "--help")
 	}
+	c.plans = slices.Contains(args, "plan")
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return c.fail(fmt.Errorf("%w; see %s --help", err, commandOf(err)))
+		return c.fail(usageError("%w; see %s --help", err, commandOf(err)))
 	}
+	c.plans = parsed.Command() == "plan"
 	if c.format, err = formatOf(parsed, line.Output); err != nil {
-		return c.fail(err)
+		return c.fail(errUsage{err})
 	}
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
 	err = parsed.Run()
@@ -156,8 +165,12 @@ func (c *console) fail(err error) int {
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintf(c.err, "ingot: %s\n", printable(line)) // it may repeat what another host said
 	}
-	if errors.Is(err, daemon.ErrAnotherIngot) {
+	_, usage := errors.AsType[errUsage](err)
+	switch {
+	case errors.Is(err, daemon.ErrAnotherIngot):
 		return exitAnother
+	case usage && !c.plans:
+		return exitUsage
 	}
 	return exitFailed
 }

@@ -39,9 +39,9 @@ func newAdminClient(address string, f daemonFlags) (*adminClient, error) {
 	u, err := url.Parse(address)
 	switch {
 	case strings.Contains(address, "@"):
-		return nil, errors.New("the address of the daemon holds a user or a password; name them with --username and --password-file")
+		return nil, usageError("the address of the daemon holds a user or a password; name them with --username and --password-file")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q is not the address of a daemon; write it as http://127.0.0.1:8080", address)
+		return nil, usageError("%q is not the address of a daemon; write it as http://127.0.0.1:8080", address)
 	}
 	a := &adminClient{base: strings.TrimRight(address, "/"), username: f.Username}
 	if a.http, err = f.client(); err != nil {

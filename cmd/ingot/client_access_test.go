@@ -113,7 +113,7 @@ func TestADaemonWithUsersIsAskedWithAPassword(t *testing.T) {
 		},
 		"a password for a repository": {
 			args: []string{"--git", dir, "--username", "anna"},
-			want: "--ca-file, --username and --password-file are for a daemon; beside --git there are --git-ca-file, --git-username-file and --git-password-file",
+			want: "--ca-file, --username and --password-file are for a daemon; with --git use --git-ca-file, --git-username-file and --git-password-file",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

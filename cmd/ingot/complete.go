@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"ingot/reconcile/report"
 )
 
 type completionCommand struct {
@@ -154,7 +157,7 @@ func flagNames(at *kong.Node) []string {
 	return all
 }
 
-// singular returns the singular of a kind: people write what Kubernetes taught them.
-func singular(kind string) string { return strings.TrimSuffix(strings.ToLower(kind), "s") }
+// nounOf returns the noun of a kind, however it is named; an unknown word as it is.
+func nounOf(word string) string { return cmp.Or(report.FolderOf(word).Noun(), word) }
 
 func versionLine() string { return fmt.Sprintf("ingot %s", thisBuild().Version) }

@@ -24,6 +24,7 @@ type console struct {
 	daemon     string                     // where a daemon of this machine listens, "" = defaultAddress
 	format     string                     // text or json
 	log        *slog.Logger
+	plans      bool  // the command is plan
 	unwritten  error // the first error of printf
 }
 

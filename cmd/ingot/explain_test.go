@@ -111,7 +111,7 @@ func TestExplainAsksTheDaemon(t *testing.T) {
 			errs: "ingot: server s2 is not known, did you mean s1?\n",
 		},
 		"a wrong kind": {
-			args: []string{"explain", "secret", "s2"}, code: exitFailed,
+			args: []string{"explain", "secret", "s2"}, code: exitUsage,
 			errs: `unknown kind "secret": use one of bmc, boot-configuration, claim, endpoint, server`,
 		},
 	} {

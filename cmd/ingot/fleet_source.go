@@ -31,7 +31,7 @@ type fleetSource struct {
 func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient) error, parse func(*report.Documents) error) error {
 	if f.Git != "" {
 		if f.Daemon != (daemonFlags{}) {
-			return errors.New("--ca-file, --username and --password-file are for a daemon; beside --git there are --git-ca-file, --git-username-file and --git-password-file")
+			return usageError("--ca-file, --username and --password-file are for a daemon; with --git use --git-ca-file, --git-username-file and --git-password-file")
 		}
 		files, err := readStatusBranch(ctx, c, f.Git, f.Branch, f.Auth)
 		if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,7 +50,7 @@ type imagePushCommand struct {
 // Run pushes an image.
 func (p imagePushCommand) Run(ctx context.Context, c *console) error {
 	if !isLayout(p.From) || isLayout(p.To) {
-		return errors.New("push copies from a layout to a registry: ingot image push oci:FOLDER:TAG REGISTRY/REPOSITORY:TAG")
+		return usageError("push copies from a layout to a registry: ingot image push oci:FOLDER:TAG REGISTRY/REPOSITORY:TAG")
 	}
 	return copyImage(ctx, c, p.From, p.To, p.registryFlags)
 }
@@ -66,7 +65,7 @@ type imagePullCommand struct {
 // Run pulls an image.
 func (p imagePullCommand) Run(ctx context.Context, c *console) error {
 	if isLayout(p.From) || !isLayout(p.To) {
-		return errors.New("pull copies from a registry to a layout: ingot image pull REGISTRY/REPOSITORY:TAG oci:FOLDER:TAG")
+		return usageError("pull copies from a registry to a layout: ingot image pull REGISTRY/REPOSITORY:TAG oci:FOLDER:TAG")
 	}
 	return copyImage(ctx, c, p.From, p.To, p.registryFlags)
 }
@@ -171,11 +170,11 @@ func (m imageMakeCommand) Run(ctx context.Context, c *console) error {
 func (m imageMakeCommand) target() (model.ImageReference, error) {
 	switch {
 	case (m.Kernel == "") != (m.Initramfs == ""):
-		return model.ImageReference{}, errors.New("a kernel and its initramfs belong together: give --kernel and --initramfs")
+		return model.ImageReference{}, usageError("a kernel and its initramfs belong together: give --kernel and --initramfs")
 	case m.Kernel == "" && m.UKI == "" && m.Disk == "":
-		return model.ImageReference{}, errors.New("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
+		return model.ImageReference{}, usageError("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
 	case !isLayout(m.To):
-		return model.ImageReference{}, fmt.Errorf("%s is not a layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
+		return model.ImageReference{}, usageError("%s is not a layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
 	}
 	local, err := artifact.LocalReference(m.To)
 	if err != nil {
@@ -186,7 +185,7 @@ func (m imageMakeCommand) target() (model.ImageReference, error) {
 	case err != nil:
 		return ref, fmt.Errorf("%s: %w", m.To, err)
 	case ref.Digest != "":
-		return ref, fmt.Errorf("%s: an image is made under a tag, its digest comes of itself", m.To)
+		return ref, usageError("%s: an image is made under a tag, its digest follows from its content", m.To)
 	case ref.Tag == "":
 		ref.Tag = "latest"
 	}

@@ -69,10 +69,10 @@ const (
 func (i initCommand) Run(ctx context.Context, c *console) error {
 	if i.Local {
 		if i.URL != "" {
-			return errors.New("--local and --url: the repository is the folder itself, or elsewhere")
+			return usageError("--local and --url: the repository is the folder itself, or elsewhere")
 		}
 		if _, err := exec.LookPath("git"); i.NoGit || err != nil {
-			return errors.New("--local needs git, and no --no-git: Ingot follows the commits of the folder")
+			return usageError("--local needs git, and no --no-git: Ingot follows the commits of the folder")
 		}
 		i.URL, i.local, i.plaintext = i.Dir, true, true
 	}
@@ -138,7 +138,7 @@ func repositoryFiles(forge, owner string) (map[string]string, error) {
 		return files, nil
 	}
 	if !strings.Contains(owner, "@") || strings.ContainsAny(owner, " \t\n#") {
-		return nil, fmt.Errorf("%q is no owner: write @team, @organisation/team or an address", owner)
+		return nil, usageError("%q is no owner: write @team, @organisation/team or an address", owner)
 	}
 	owners, err := initTemplate("CODEOWNERS")
 	files["CODEOWNERS"] = strings.ReplaceAll(owners, templateOwner, owner)

@@ -213,7 +213,7 @@ func TestARepositoryIsNotMadeWithAWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			_, stderr, code := command(t, append([]string{"init", "fleet"}, tc.args...)...)
-			if code != exitFailed || !strings.Contains(stderr, tc.want) {
+			if code != exitFailed && code != exitUsage || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, want %q\n%s", code, tc.want, stderr)
 			}
 			if all := filesBelow(t, "."); len(all) > 0 {

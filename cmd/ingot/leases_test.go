@@ -45,7 +45,7 @@ func TestLeasesTable(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got) != 2 || got[0].Name != "192.0.2.10" {
 		t.Errorf("in JSON: %v, %s", err, out)
 	}
-	if _, errs, code := command(t, "leases", "--mac", "x"); code != 1 || errs == "" {
+	if _, errs, code := command(t, "leases", "--mac", "x"); code != exitUsage || errs == "" {
 		t.Errorf("an invalid MAC address: exit code %d, %q", code, errs)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bootsvc/claimcheck"
+	"ingot/bootsvc/ignition"
 	"ingot/cmd/daemon"
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource"
@@ -28,11 +30,12 @@ type planCommand struct {
 	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit to merge into it: also a short hash, or HEAD~1. Default: ${default}."`
 	Status     string `default:"status" placeholder:"BRANCH" help:"The status branch. Default: ${default}."`
 	Path       string `placeholder:"DIR" help:"The folder of the manifests, as git.path. Default: the one that Ingot read last."`
+	AgeKeyFile string `placeholder:"FILE" help:"Decrypt files encrypted with SOPS, using the age identities in this file, and check the contents of Secrets."`
 }
 
 // Help implements kong.HelpProvider.
 func (planCommand) Help() string {
-	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC, and changes nothing. A branch with several commits is judged as one commit and commit by commit, and the worse plan is shown.
+	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC and no registry, and changes nothing: images are not checked, and neither are Secrets that are encrypted, unless --age-key-file opens them. A branch with several commits is judged as one commit and commit by commit, and the worse plan is shown.
 
 The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
@@ -81,6 +84,7 @@ type planning struct {
 	notes    []string
 	baseName string
 	merge    gitsource.MergeOptions
+	boots    claimcheck.Checker
 }
 
 func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview, error) {
@@ -106,6 +110,9 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	now := time.Now()
 	in.merge.Beginning, in.merge.LastGood, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), in.fleet.Document.LastGood, now
 	in.merge.Tenants, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.PlaintextSecrets
+	if err := in.check(p.AgeKeyFile); err != nil {
+		return nil, err
+	}
 	merged, err := in.clone.Merge(in.merge)
 	if err != nil {
 		return nil, p.missing(err, in)
@@ -119,7 +126,44 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if err := in.noteApprovals(merged.Approves); err != nil {
 		return nil, err
 	}
-	return in.worse(merged, now), nil
+	if n := claimcheck.Sealed(merged.Head); n > 0 {
+		in.notes = append(in.notes, fmt.Sprintf("not checked: the contents of %s, encrypted with SOPS; --age-key-file opens them", text.Plural(n, "Secret")))
+	}
+	seen := in.worse(merged, now)
+	seen.Notes = append(seen.Notes, notLooked(seen)...)
+	return seen, nil
+}
+
+// check has the claims of the merge checked as the daemon does.
+func (in *planning) check(ageKeyFile string) (err error) {
+	if ageKeyFile != "" {
+		if in.merge.Open, err = opener(ageKeyFile); err != nil {
+			return err
+		}
+	}
+	in.boots.Compiler, err = ignition.New(ignition.Options{})
+	in.merge.Boots = in.boots.Check
+	return err
+}
+
+// notLooked notes the images that the plan installs, of which no registry was asked.
+func notLooked(p *preview.Preview) []string {
+	images := make(map[string]bool)
+	for _, e := range p.Effects {
+		if e.Image != "" {
+			images[e.Image] = true
+		}
+	}
+	const shown = 5
+	names := slices.Sorted(maps.Keys(images))
+	if len(names) == 0 {
+		return nil
+	}
+	note := "image not checked: " + strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		note += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{note + "; the daemon asks the registry before a server is installed, see ingot image inspect"}
 }
 
 // worse previews the merge as one commit and commit by commit, and returns the worse of both: how a request will be
@@ -259,6 +303,9 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 		return nil, err
 	}
 	in.merge.Checker = opts.CrossChecker()
+	if in.boots.Allowed, err = opts.AllowedImages(); err != nil {
+		return nil, err
+	}
 	in.merge.Source = model.Applied{URL: model.CanonicalURL(opts.Git.URL), Branch: opts.Git.Branch, Path: cmp.Or(p.Path, opts.Git.Path)}
 	return in, p.resolve(in)
 }

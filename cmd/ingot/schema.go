@@ -35,6 +35,9 @@ func (s *schemaCommand) Validate() error {
 	if s.Kind == "" {
 		s.Kind = names[0]
 	}
+	if kind, known := model.KindNamed(s.Kind); known {
+		s.Kind = string(kind)
+	}
 	for _, name := range names {
 		if strings.EqualFold(name, s.Kind) {
 			s.Kind = name

@@ -33,7 +33,7 @@ func (statusCommand) formats() []string {
 func (statusCommand) Help() string {
 	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory.
 
-Exits 0 if the state could be shown, whatever it is. With --exit-code: 0 if everything is as Git says; 5 if action is needed, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
+Exits 0 if the state could be shown, whatever it is; 1 if it could not, or nothing has the labels of -l; 2 for wrong usage. With --exit-code: 0 if everything is as Git says; 5 if action is needed, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
 
 -o wide has more columns, with the addresses of a claim's server; name prints one kind/name per line, for other commands; json and yaml print the documents of the status branch: {"fleet": …, "items": […]}.
 
@@ -66,7 +66,7 @@ func (s *statusCommand) Validate() error {
 	if _, err := model.ParseLabelSelector(s.Selector); err != nil {
 		return fmt.Errorf("--selector: %w", err)
 	}
-	switch one := singular(s.Kind); one {
+	switch one := nounOf(s.Kind); one {
 	case "", "server", "claim", "bmc":
 		s.Kind = one
 		return nil

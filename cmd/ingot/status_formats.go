@@ -26,12 +26,12 @@ func documentsOf(docs *report.Documents) documents {
 	return d
 }
 
-func (s statusCommand) print(c *console, docs *report.Documents, now time.Time) error {
+func (s statusCommand) print(c *console, docs *report.Documents, now time.Time) (err error) {
 	switch c.format {
 	case "json":
-		return c.printJSON(documentsOf(docs))
+		err = c.printJSON(documentsOf(docs))
 	case "yaml":
-		return c.printYAML(documentsOf(docs))
+		err = c.printYAML(documentsOf(docs))
 	case "name":
 		for _, d := range listed(docs) {
 			c.printf("%s/%s\n", d.Folder().Noun(), printable(d.Name()))
@@ -39,10 +39,10 @@ func (s statusCommand) print(c *console, docs *report.Documents, now time.Time) 
 	default:
 		printStatus(c, docs, s.whole(), now)
 	}
-	if s.Selector != "" && len(listed(docs)) == 0 {
-		fmt.Fprintf(c.err, "ingot: no object has the labels %s\n", printable(s.Selector))
+	if err == nil && s.Selector != "" && len(listed(docs)) == 0 {
+		return fmt.Errorf("no object has the labels %s", s.Selector)
 	}
-	return nil
+	return err
 }
 
 // printYAML prints v as a YAML document with the names that it has as JSON.

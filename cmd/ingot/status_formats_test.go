@@ -60,15 +60,15 @@ a.yaml: wrong
     message: wrong
     severity: error
 items: []
-`, "", exitFine},
+`, "ingot: no object has the labels rack=r9\n", exitFailed},
 		"labels select objects of all kinds":            {[]string{"-o", "name", "-l", "rack=r7"}, "server/s1\nclaim/default/web\n", "", exitFine},
 		"a kind and labels":                             {[]string{"-o", "name", "-l", "rack in (r7,r8),!gpu", "server"}, "server/s2\n", "", exitFine},
 		"with labels the fleet as a whole is not shown": {[]string{"-l", "gpu", "server"}, "SERVER  STATE     POWER  CLAIM        SINCE  WAITS FOR\ns1      Reserved  On     default/web  -\n", "", exitFine},
-		"nothing has the labels":                        {[]string{"-l", "rack=r9"}, "", "ingot: no object has the labels rack=r9\n", exitFine},
+		"nothing has the labels":                        {[]string{"-l", "rack=r9"}, "", "ingot: no object has the labels rack=r9\n", exitFailed},
 		"with labels only such objects count":           {[]string{"-o", "name", "-l", "rack=r8", "--exit-code"}, "server/s2\n", "", exitFine},
 		"an object without the labels":                  {[]string{"-l", "rack=r7", "server", "s2"}, "", "ingot: there is no server s2 with labels rack=r7\n", exitFailed},
-		"no selector":                                   {[]string{"-l", "a b"}, "", "ingot: status: --selector: \"a b\" selects by no labels: ", exitFailed},
-		"no format":                                     {[]string{"-o", "table"}, "", "ingot: -o table: ingot status prints text, wide, json, yaml, name; see ingot status --help\n", exitFailed},
+		"no selector":                                   {[]string{"-l", "a b"}, "", "ingot: status: --selector: \"a b\" selects by no labels: ", exitUsage},
+		"no format":                                     {[]string{"-o", "table"}, "", "ingot: -o table: ingot status prints text, wide, json, yaml, name; see ingot status --help\n", exitUsage},
 		"names do not change":                           {[]string{"-o", "name", "--watch"}, "", "ingot: --watch prints text, wide, json or yaml: names do not change\n", exitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

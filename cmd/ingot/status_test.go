@@ -133,7 +133,7 @@ func TestTheStatusOfADaemon(t *testing.T) {
 		"a server that is not there": {
 			args: []string{"server", "s9"}, show: []string{"ingot: there is no server s9"}, code: 1,
 		},
-		"a kind that is none": {args: []string{"node"}, show: []string{`"node" has no status: use server, claim or bmc`}, code: 1},
+		"a kind that is none": {args: []string{"node"}, show: []string{`"node" has no status: use server, claim or bmc`}, code: exitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := command(t, append([]string{"status", "--address", address}, tc.args...)...)

@@ -99,7 +99,7 @@ func TestWaitingIsGivenUp(t *testing.T) {
 	if _, errs, code := waitOf(ctx, address); code != int(exitUnderWay) {
 		t.Errorf("interrupted: exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := command(t, "status", "--timeout", "5s"); code != exitFailed || !strings.Contains(errs, "--timeout: a positive time, with --wait") {
+	if _, errs, code := command(t, "status", "--timeout", "5s"); code != exitUsage || !strings.Contains(errs, "--timeout: a positive time, with --wait") {
 		t.Errorf("without --wait: exit code %d\n%s", code, errs)
 	}
 }
@@ -157,7 +157,7 @@ func TestACommitIsWaitedFor(t *testing.T) {
 			}
 		})
 	}
-	if _, errs, code := command(t, "status", "--revision", "HEAD"); code != exitFailed || !strings.Contains(errs, "--revision is for --wait") {
+	if _, errs, code := command(t, "status", "--revision", "HEAD"); code != exitUsage || !strings.Contains(errs, "--revision is for --wait") {
 		t.Errorf("without --wait: exit code %d\n%s", code, errs)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"ingot/gitsource"
@@ -10,7 +11,8 @@ import (
 
 type validateCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Files, or folders that are searched for .yaml, .yml and .json files; - is standard input."`
-	Revision      string   `placeholder:"FILE" help:"fleet.yaml of the status branch, or Ingot's configuration: each file is checked against what git.tenants allows in its folder. Paths are then those of the repository: run it at its root."`
+	Config        string   `short:"c" xor:"tenants" placeholder:"FILE" help:"Ingot's configuration: also check git.tenants, boot.registries, boot.imageDirs, the networks and git.allowPlaintextSecrets. Paths are then those of the repository: run it at its root."`
+	Revision      string   `xor:"tenants" placeholder:"FILE" help:"fleet.yaml of the status branch, or Ingot's configuration: each file is checked against what git.tenants allows in its folder. Paths are then those of the repository: run it at its root."`
 	AgeKeyFile    string   `placeholder:"FILE" help:"Decrypt files encrypted with SOPS, using the age identities in this file. Without it they are checked as far as possible without a key."`
 	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Otherwise they are a warning."`
 }
@@ -19,7 +21,9 @@ type validateCommand struct {
 func (validateCommand) Help() string {
 	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: the fault and the allowed values. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore, without classes such as [[:digit:]]), and files that are clearly something else, such as renovate.json, are skipped.
 
-Exits 0 if there is no error, 1 if there is one or a path cannot be read; warnings do not count.
+It also finds what the daemon would refuse at the boot of a claim: mistakes in user-data, Ignition and Butane of a Secret in plain text (or with --age-key-file), in kernel arguments, and images without a registry; with --config also images from registries that are not allowed. It sends no request: the images themselves are not checked.
+
+Exits 0 if there is no error, 1 if there is one, a path cannot be read or there is no manifest, 2 for wrong usage. Warnings do not count.
 
 In addition to text and json, -o has formats that CI systems show at the lines of a pull request, with paths from the root of the Git repository: github (workflow commands) and gitlab (a Code Quality report).
 
@@ -40,6 +44,7 @@ type validation struct {
 	Objects  int       `json:"objects"`
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
+	Sealed   int       `json:"sealed,omitempty"` // Secrets that are encrypted, and not checked
 	Problems []finding `json:"problems"`
 }
 
@@ -62,6 +67,9 @@ func (v validateCommand) Run(c *console) error {
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}
+	if err = check.configure(v.Config); err != nil {
+		return err
+	}
 	for _, r := range search.refused {
 		check.refuse(displayName(r.path), r.why)
 	}
@@ -69,8 +77,12 @@ func (v validateCommand) Run(c *console) error {
 		check.read(file, c.in, search.named[file])
 	}
 	found := check.finish(search)
-	if err = found.print(c); err == nil && found.Errors > 0 {
+	err = found.print(c)
+	switch {
+	case err == nil && found.Errors > 0:
 		err = fmt.Errorf("%s in %s", text.Plural(found.Errors, "error"), text.Plural(found.Files, "file"))
+	case err == nil && found.Files == 0 && found.Ignored == 0:
+		err = errors.New("nothing was checked: there is no manifest")
 	}
 	return err
 }
@@ -114,4 +126,7 @@ func (v *validation) printCounts(c *console) {
 		c.printf("; %d no manifests", v.Foreign)
 	}
 	c.printf("\n")
+	if v.Sealed > 0 {
+		c.printf("not checked: the contents of %s, encrypted with SOPS; --age-key-file opens them\n", text.Plural(v.Sealed, "Secret"))
+	}
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"ingot/bootsvc/claimcheck"
+	"ingot/bootsvc/ignition"
+	"ingot/cmd/daemon/config"
 	"ingot/gitsource"
 	"ingot/gitsource/sops"
 	"ingot/model"
@@ -26,10 +30,32 @@ type manifestCheck struct {
 	places        map[model.Identity][]string // where objects are defined
 	desired       *model.Desired
 	problems      []model.Problem
+	checker       model.CrossChecker
+	boots         claimcheck.Checker
+}
+
+// configure has manifests checked against Ingot's configuration; "" = there is none.
+func (m *manifestCheck) configure(file string) error {
+	if file == "" {
+		return nil
+	}
+	opts, err := config.Read(file)
+	if err != nil {
+		return err
+	}
+	m.tenants, m.checker, m.strictSecrets = opts.Git.Tenants, opts.CrossChecker(), m.strictSecrets || !opts.Git.AllowPlaintextSecrets
+	m.boots.Allowed, err = opts.AllowedImages()
+	return err
 }
 
 func newManifestCheck(strictSecrets bool) *manifestCheck {
-	return &manifestCheck{strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired()}
+	compiler, err := ignition.New(ignition.Options{})
+	if err != nil {
+		panic(err) // the built-in template is wrong
+	}
+	return &manifestCheck{
+		strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired(), boots: claimcheck.Checker{Compiler: compiler},
+	}
 }
 
 // openFunc opens an encrypted file, for model.DecodeOptions.
@@ -176,10 +202,10 @@ func (m *manifestCheck) finish(search *manifestSearch) *validation {
 			m.desired.Quarantined[id] = []string{""} // it stands there: what names it is not wrong for that
 		}
 	}
-	m.problems = append(m.problems, model.CrossChecker{}.Check(m.desired)...)
+	m.problems = slices.Concat(m.problems, m.checker.Check(m.desired), m.boots.Check(m.desired))
 	model.SortProblems(m.problems)
 	v := &validation{
-		Files: len(search.files) - m.foreign, Ignored: search.ignored, Foreign: m.foreign, Objects: m.objects,
+		Files: len(search.files) - m.foreign, Ignored: search.ignored, Foreign: m.foreign, Objects: m.objects, Sealed: claimcheck.Sealed(m.desired),
 		Problems: make([]finding, 0, len(m.problems)),
 	}
 	for _, p := range m.problems {

@@ -37,6 +37,10 @@ const (
 // allResults have a series from the start, so that a rate can be taken of each.
 var allResults = []result{resultAccepted, resultUnauthorized, resultTooLarge, resultMalformed, resultNotFound}
 
+// unauthorized says what is accepted: some senders have other headers.
+const unauthorized = "unauthorized: sign the body with HMAC-SHA256 under a secret of webhook.secretFile, in header X-Hub-Signature-256 (sha256=HEX), " +
+	"X-Forgejo-Signature, X-Gitea-Signature or X-Signature-256, or send the secret in X-Gitlab-Token; see docs/forges.md"
+
 // WebhookOptions configure a Webhook.
 type WebhookOptions struct {
 	// SecretFile has the secrets that announcements are signed with, one a line.
@@ -124,7 +128,7 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 	}
 	token, digest, all := r.Header.Get(tokenHeader), digestOf(r.Header), h.known()
 	if token == "" && digest == nil || token != "" && !isToken(all, token) {
-		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
+		return http.StatusUnauthorized, resultUnauthorized, unauthorized
 	}
 	signed := newSignatures(all)
 	_, err := io.Copy(signed, http.MaxBytesReader(w, r.Body, maxBody))
@@ -134,7 +138,7 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 	case err != nil:
 		return http.StatusBadRequest, resultMalformed, "the body did not arrive"
 	case token == "" && !signed.have(digest):
-		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
+		return http.StatusUnauthorized, resultUnauthorized, unauthorized
 	}
 	select {
 	case h.wanted <- struct{}{}:

@@ -36,7 +36,7 @@ func check(documents []*yaml.Node, value func(sealed string) string) (model.Open
 	}
 	o := &opener{metadata: m, values: make(map[*yaml.Node]bool)}
 	// A key encrypted anew, by sops updatekeys, is taken for another one.
-	opened := model.Opened{Values: o.values, Sealed: make(map[*yaml.Node]*yaml.Node), Key: digest([]byte(m.Age[0].Enc))}
+	opened := model.Opened{Values: o.values, Sealed: make(map[*yaml.Node]*yaml.Node), Unknown: true, Key: digest([]byte(m.Age[0].Enc))}
 	for _, root := range documents {
 		if fault := o.document(root); fault != nil {
 			return model.Opened{}, fault

@@ -40,7 +40,7 @@ func said(objects []model.Object) []any {
 			values[key] = v.Reveal()
 		}
 		m := o.Metadata()
-		m.Source, m.References, m.Encrypted, m.DataKey = "", nil, false, ""
+		m.Source, m.References, m.Places, m.Encrypted, m.DataKey = "", nil, nil, false, ""
 		all = append(all, o, values)
 	}
 	return all

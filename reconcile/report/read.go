@@ -49,14 +49,10 @@ func (f Folder) Noun() string {
 	return strings.TrimSuffix(string(f), "s")
 }
 
-// FolderOf returns the folder of a noun, empty for an unknown one.
-func FolderOf(noun string) Folder {
-	for _, f := range Folders() {
-		if f.Noun() == noun {
-			return f
-		}
-	}
-	return ""
+// FolderOf returns the folder of a kind as people name it, empty for a kind without one.
+func FolderOf(word string) Folder {
+	kind, _ := model.KindNamed(word)
+	return folders[string(kind)]
 }
 
 var folders = map[string]Folder{

@@ -15,10 +15,15 @@ import (
 // gitAccess checks whether the branch can be read, and the status branch written.
 func gitAccess(ctx context.Context, o *config.Options) []Result {
 	read, write := gitsource.CheckAccess(ctx, o.Git.URL, o.Git.Ref(), o.Git.Credentials(), wait)
-	return []Result{
+	results := []Result{
 		judged("git.url", read, "the repository can be read", "see git.url, git.branch and git.auth; the repository needs a first commit, which `ingot init` makes"),
 		judged("status.branch", write, "the credentials may push", "Ingot writes the status branch "+o.Status.Branch+": give the credentials of git.auth permission to push"),
 	}
+	if path := o.Git.Path; read == nil && path != "" && path != "." {
+		missing := gitsource.CheckPath(ctx, o.Git.URL, o.Git.Ref(), o.Git.Credentials(), path, wait)
+		results = append(results, judged("git.path", missing, "the folder is there", "correct git.path, or create the folder with a first manifest"))
+	}
+	return results
 }
 
 // judged is ok without an error, and else wrong.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,22 +38,49 @@ func Load(file string, env []string) (Options, error) {
 	for i, p := range problems {
 		problems[i].Message = cmp.Or(removedKey(p.Field), p.Message)
 	}
-	if !model.HasErrors(problems) {
+	undecoded := slices.ContainsFunc(problems, func(p model.Problem) bool { return p.Severity == model.SeverityError && p.Field == "" })
+	if !undecoded {
 		set, wrong := overlay(&opts, env)
-		if len(wrong) == 0 {
-			if opts.Git.Ref() == (gitsource.Ref{}) {
-				opts.Git.Branch = Default().Git.Branch
-			}
-			opts.findProbe()
-			wrong = append(opts.Validate(), missingFiles(&opts)...)
-			locate(wrong, file, data, set)
+		if opts.Git.Ref() == (gitsource.Ref{}) {
+			opts.Git.Branch = Default().Git.Branch
 		}
-		problems = wrong
+		opts.findProbe()
+		found := append(opts.Validate(), missingFiles(&opts)...)
+		locate(found, file, data, set)
+		problems = append(problems, wrong...)
+		if model.HasErrors(problems) { // a key that is absent may be one of these, misspelt
+			found = slices.DeleteFunc(found, func(p model.Problem) bool {
+				return set[p.Field] == "" && !isSet(data, p.Field) || slices.ContainsFunc(problems, func(o model.Problem) bool { return o.Field == p.Field })
+			})
+		}
+		problems = append(problems, found...)
 	}
 	if err := model.JoinErrors(problems); err != nil {
 		return Options{}, err
 	}
 	return opts, nil
+}
+
+// isSet reports whether a file has a key.
+func isSet(data []byte, path string) bool {
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) != nil {
+		return false
+	}
+	elements := pathElements(path)
+	above := nodeAt(&root, elements[:len(elements)-1])
+	return above != nil && above.Kind == yaml.MappingNode && nodeAt(above, elements[len(elements)-1:]) != nil
+}
+
+// Read returns the configuration in a file, with the defaults. Its values, and the files that they name, are not checked:
+// they may be those of another machine.
+func Read(file string) (Options, error) {
+	opts := Default()
+	data, err := readFile(file)
+	if err == nil {
+		err = model.JoinErrors(model.DecodeStrict(file, data, &opts))
+	}
+	return opts, err
 }
 
 // findProbe has servers discovered with the image that a package installed, where no other

@@ -37,6 +37,15 @@ func (o *Options) Images() oci.Options {
 	}
 }
 
+// AllowedImages returns the check of a claim's image against boot.registries and boot.imageDirs.
+func (o *Options) AllowedImages() (func(image string) error, error) {
+	images, err := oci.New(oci.Options{Registries: o.Boot.Registries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image}, Inside: o.MayBeBMC})
+	if err != nil {
+		return nil, err
+	}
+	return images.Allowed, nil
+}
+
 // Authorities are the certificate authorities that BMCs are checked against, nil if none are named.
 func (b BMC) Authorities() (*x509.CertPool, error) {
 	if b.CAFile == "" {

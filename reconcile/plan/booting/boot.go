@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -20,24 +19,14 @@ func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposa
 		ForDisk: proposal.ForDisk{RootDevice: c.Annotations[model.AnnotationRootDevice], ClaimSeed: c.Annotations[model.AnnotationSeed]},
 	}
 	boot.Seed = cmp.Or(model.SeedKind(boot.ClaimSeed), model.SeedAuto)
-	ref := c.Spec.IgnitionSecretRef
-	if ref == nil {
-		return boot, proposal.Why{}
-	}
-	why := proposal.Why{Reason: model.ReasonSecretMissing, Actor: proposal.Tenant}
-	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
-	switch secret := d.Secrets[name]; {
-	case secret == nil:
-		why.Message = d.SecretMissing(model.Identity{Kind: model.KindSecret, Namespace: boot.Namespace, Name: ref.Name})
-	case secret.Tenant != c.Tenant:
-		why.Message = fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name)
-	case secret.Values["ignition"].IsZero() && secret.Values["user-data"].IsZero() && secret.Values["ipxe-script"].IsZero():
-		why.Message = fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name)
-	default:
+	secret, wrong := d.BootSecret(c)
+	switch {
+	case wrong != "":
+		return boot, proposal.Why{Reason: model.ReasonSecretMissing, Actor: proposal.Tenant, Message: wrong}
+	case secret != nil:
 		boot.Secret, boot.SecretObject = secret.Values, secret
-		return boot, proposal.Why{}
 	}
-	return boot, why
+	return boot, proposal.Why{}
 }
 
 // BootDigest identifies what is booted, except for the image's own digest, which the ticket pins: a tag that moves
