@@ -67,6 +67,7 @@ type fileReader struct {
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
 	dataKey   string // Opened.Key
+	source    []byte // of the document that is read
 }
 
 // manifestDecoder decodes one document of a file into an object.
@@ -77,11 +78,12 @@ type manifestDecoder struct {
 
 func (r *fileReader) decoder(root *yaml.Node, offset int) manifestDecoder {
 	d := newNodeDecoder(r.file, offset, root)
-	d.encrypted = r.encrypted
+	d.encrypted, d.source = r.encrypted, r.source
 	return manifestDecoder{d, r}
 }
 
 func (r *fileReader) document(doc document) {
+	r.source = doc.text
 	roots, bad := doc.parse()
 	for _, root := range roots {
 		r.manifest(root, doc.line-1, 0)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,6 +9,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/proposal"
 )
@@ -120,6 +122,9 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	if c, telling := s.installedCondition(); telling {
 		conds = append(conds, c)
 	}
+	if reason, message := s.keysProblem(c); reason != "" {
+		conds = append(conds, condition(typeSSHKeys, false, reason, message, s.Record.Claim.BoundAt))
+	}
 	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}
@@ -136,6 +141,23 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
 	return conds
+}
+
+// keysProblem says why the claim's SSH keys are not those of its server, "" if they are. It requests nothing: keys are
+// no reason for an install.
+func (s serverView) keysProblem(c *model.ServerClaim) (reason, message string) {
+	boot, _ := booting.BootOfClaim(s.in.Desired, c)
+	t := s.Record.Boot.Ticket
+	switch {
+	case boot.SSHKeys != "" && boot.Config() == model.ThingScript:
+		return reasonKeysUnused, "The claim's own iPXE script configures the server, and Ingot adds SSH keys to Ignition and cloud-init alone."
+	case t == nil || t.Purpose != model.PurposeClaim || t.Claim != c.ClaimName() || s.Record.Install.Digest == "" && t.IgnitionAt.IsZero():
+		return "", ""
+	case t.SSHKeys != model.SSHKeysSum(boot.SSHKeys):
+		return reasonKeysChanged, fmt.Sprintf("The SSH keys changed since the installation. The next one installs them: no action needed, "+
+			"or give %s a new value of annotation %s.", c.Identity(), model.AnnotationReprovision)
+	}
+	return "", ""
 }
 
 func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {

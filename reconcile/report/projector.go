@@ -206,6 +206,7 @@ type servedInputs struct {
 	pending, unconfirmed, exposed, approval, cloudInit proposal.Why
 	lists                                              lists
 	ran                                                bool
+	keys                                               string     // reason of SSHKeysInstalled
 	boot                                               bootInputs // of a ServerBootConfiguration
 }
 
@@ -222,6 +223,7 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
 				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), approval: madeOf(s.Approval), cloudInit: madeOf(s.CloudInit), lists: v.listsOf(v.server(s)), ran: s.RanWhenLastRead,
 			}
+			served.keys, _ = v.server(s).keysProblem(c.Manifest)
 			if c.Name.IsBootConfiguration() {
 				served.boot = v.server(s).bootInputs()
 			}
