@@ -13,6 +13,9 @@ var loginUsers = [][2]string{
 	{"fedora", "fedora"}, {"rocky", "rocky"}, {"almalinux", "almalinux"},
 }
 
+// IgnitionUser is the user of systems with Ignition.
+const IgnitionUser = "core"
+
 // LoginUser is the user to log in as to a server with an image, as far as the image's name shows it: "" = unknown. The
 // last part of the name counts first.
 func LoginUser(image string) string {

@@ -11,6 +11,7 @@ import (
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
+	"ingot/model"
 )
 
 // maxSource bounds each thing that a person wrote for a machine, in bytes.
@@ -112,7 +113,7 @@ func (g *Compiler) document(b ClaimBoot) (string, error) {
 // remembered too, or a wrong source would cost its translation on every plan.
 func (g *Compiler) prepared(b ClaimBoot) *preparedSource {
 	source, format := b.value(keyIgnition), b.value(keyFormat)
-	own := []string{format, cmp.Or(b.User, defaultUser)}
+	own := []string{format, cmp.Or(b.User, model.IgnitionUser)}
 	key := sha256.Sum256([]byte(strings.Join(append(append(own, b.SSHKeys...), source), "\x00")))
 	if c, ok := g.sources.Get(key); ok {
 		return c
@@ -142,9 +143,6 @@ func (g *Compiler) prepare(source []byte, format string, additions func(version 
 	}
 	return newDocument(merged, g.marks)
 }
-
-// defaultUser is the user that systems with Ignition have.
-const defaultUser = "core"
 
 // additions is what Ingot adds to a claim's own Ignition, for a version of the
 // specification.

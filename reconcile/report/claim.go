@@ -64,7 +64,11 @@ func (v *view) claimOverview(c *bind.Claim) Overview {
 	s := v.server(of)
 	state, since := s.claimState(c.Manifest)
 	o.Summary.State, o.Summary.Since = state, since.UTC().Truncate(time.Second)
-	o.Summary.Server, o.Summary.Addresses = s.Name, v.addressesOf(s)
+	o.Summary.Server = s.Name
+	o.Summary.Addresses, o.Summary.AddressFrom = v.addressesOf(s)
+	if user := s.loginUser(c.Manifest); user != "" && len(o.Summary.Addresses) > 0 && (state == ClaimBooted || state == ClaimUnconfirmed) {
+		o.Summary.Login = "ssh " + user + "@" + o.Summary.Addresses[0]
+	}
 	o.wait(s.Why, v.waysOf(s.Why, s.Name, c.Name))
 	for _, why := range []*proposal.Why{s.Approval, s.Pending, s.CloudInit} {
 		if why != nil {
@@ -158,6 +162,19 @@ func (s serverView) keysProblem(c *model.ServerClaim) (reason, message string) {
 			"or give %s a new value of annotation %s.", c.Identity(), model.AnnotationReprovision)
 	}
 	return "", ""
+}
+
+// loginUser is the user to log in as to the system that was installed for a claim, "" if that is unknown: by the name of
+// its image, or of a system with Ignition.
+func (s serverView) loginUser(c *model.ServerClaim) string {
+	boot, _ := booting.BootOfClaim(s.in.Desired, c)
+	if t := s.Record.Boot.Ticket; t != nil && t.Purpose == model.PurposeClaim {
+		boot.Image = t.ImageName()
+	}
+	if user := model.LoginUser(boot.Image); user != "" || boot.Secret["ignition"].IsZero() || boot.Config() != "" {
+		return user
+	}
+	return model.IgnitionUser
 }
 
 func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {

@@ -91,12 +91,17 @@ type serverInputs struct {
 
 // lists is what an object's overview has of the rest of the fleet.
 type lists struct {
-	by        ways
-	addresses string
+	by                     ways
+	addresses, from, login string
 }
 
 func (v *view) listsOf(s serverView) lists {
-	return lists{v.waysOf(s.Why, s.Name, s.Record.Claim.Name), strings.Join(v.addressesOf(s), " ")}
+	all, from := v.addressesOf(s)
+	l := lists{by: v.waysOf(s.Why, s.Name, s.Record.Claim.Name), addresses: strings.Join(all, " "), from: from}
+	if s.Claim != nil {
+		l.login = s.loginUser(s.Claim)
+	}
+	return l
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
