@@ -76,6 +76,7 @@ type fileReader struct {
 	unknown   bool   // Opened.Unknown
 	text      []byte
 	lines     [][]byte // of text, once they are needed
+	source    []byte // of the document that is read
 }
 
 // manifestDecoder decodes one document of a file into an object.
@@ -86,11 +87,12 @@ type manifestDecoder struct {
 
 func (r *fileReader) decoder(root *yaml.Node, offset int) manifestDecoder {
 	d := newNodeDecoder(r.file, offset, root)
-	d.encrypted = r.encrypted
+	d.encrypted, d.source = r.encrypted, r.source
 	return manifestDecoder{d, r}
 }
 
 func (r *fileReader) document(doc document) {
+	r.source = doc.text
 	roots, bad := doc.parse()
 	for _, root := range roots {
 		r.manifest(root, doc.line-1, 0)

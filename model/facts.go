@@ -298,6 +298,8 @@ type ProbeReport struct {
 type BootState struct {
 	Ticket     string    `json:"ticket"`
 	ReceivedAt time.Time `json:"receivedAt"`
+	// Client is the IP address that the report came from, "" if a proxy passed it on.
+	Client string `json:"client,omitempty"`
 	// CloudInit is how cloud-init ended on it, nil = it has not said.
 	CloudInit *CloudInitResult `json:"cloudInit,omitempty"`
 }

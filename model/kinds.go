@@ -83,6 +83,9 @@ const (
 	// AnnotationKernelArguments, on a ServerClaim, adds kernel arguments to those of
 	// Ingot.
 	AnnotationKernelArguments = "ingot/kernel-arguments"
+	// AnnotationSSHKeys, on a ServerClaim, are the public SSH keys that may log in to its server, one a line. A change
+	// takes effect at the next install, and requests none.
+	AnnotationSSHKeys = "ingot/ssh-authorized-keys"
 	// AnnotationBootFromDisk, on a Server, is how iPXE sends it on to its disk: exit,
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"

@@ -178,6 +178,7 @@ var annotations = map[string]annotation{
 	AnnotationHandOverTo:          {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationMaintenanceApproved: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationMaintenanceReason:   {kinds: []Kind{KindServerMaintenance}},
+	AnnotationSSHKeys:             {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
 	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -158,6 +159,19 @@ func (d *nodeDecoder) report(n *yaml.Node, p Problem) {
 	}
 	p.File, p.Line, p.Column, p.Object = d.file, n.Line+d.offset, n.Column, d.object
 	d.problems = append(d.problems, p)
+}
+
+// lineOf is where a line of a text is, from 1: a line of its own if the text is a literal block ("|"), else the text.
+func (d *nodeDecoder) lineOf(n *yaml.Node, line int) (at *yaml.Node, isOwn bool) {
+	if n.Style&yaml.LiteralStyle == 0 || d.holdsEncrypted(n) {
+		return n, false
+	}
+	at = &yaml.Node{Kind: n.Kind, Line: n.Line + line, Column: n.Column}
+	if lines := bytes.Split(d.source, []byte("\n")); at.Line <= len(lines) {
+		text := lines[at.Line-1]
+		at.Column = len(text) - len(bytes.TrimLeft(text, " ")) + 1
+	}
+	return at, true
 }
 
 // pathText writes a path as people do: spec.taints[1].effect. A name that holds

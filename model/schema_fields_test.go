@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -346,6 +347,10 @@ func (w *schemaWriter) annotations() schema {
 			all[name] = textSchema{values: a.values}.schema(false)
 		case name == AnnotationPriority:
 			all[name] = textSchema{pattern: `[-+]?[0-9]+`, want: "want a whole number in quotes, higher is served first"}.schema(true)
+		case name == AnnotationSSHKeys:
+			line := `[ \t\r]*(?:#[^\n]*|(?:` + regexp.QuoteMeta(strings.Join(sshKeyTypes, "|")) + `)[ \t]+[A-Za-z0-9+/]+={0,2}(?:[ \t\r][^\n]*)?)?`
+			line = strings.ReplaceAll(line, `\|`, "|")
+			all[name] = textSchema{pattern: line + `(?:\n` + line + `)*`, want: "want public SSH keys, one a line, without options"}.schema(false)
 		case name == AnnotationMACAddresses:
 			one := `[ \t]*(?:` + macPattern + `)[ \t]*`
 			const want = "want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas"

@@ -36,6 +36,7 @@ var onlyDecoder = []struct {
 	{says: "is given twice", why: "no keyword compares a part of the entries of a list"},
 	{says: "too: keep one of them", why: "no schema knows the options of DHCP"},
 	{says: "the repository is longer than 255 bytes", why: "no keyword measures a part of a text"},
+	{says: "found two keys on one line", why: "the comment of a key may be any text"},
 	{says: "give each entry one of its own", why: "no keyword compares a part of the entries of a list"},
 }
 

@@ -59,6 +59,8 @@ type Ticket struct {
 	// Config is what configures the machine where that is not Ignition: ThingCloudInit,
 	// or ThingScript for a claim whose own iPXE script is all that is served.
 	Config TicketThing `json:"config,omitempty"`
+	// SSHKeys is the SSHKeysSum of the claim's keys that are handed out; empty = it has none.
+	SSHKeys string `json:"sshKeys,omitempty"`
 	// ArchitectureBy is what says that the server has the image's architecture; empty
 	// when nothing does and it is assumed.
 	ArchitectureBy string `json:"architectureBy,omitempty"`

@@ -154,6 +154,8 @@ func checkOwnAnnotation(d *fieldChecker, kind Kind, key string, all map[string]s
 		checkMACAddresses(d, value)
 	case key == AnnotationKernelArguments:
 		d.place(key)
+	case key == AnnotationSSHKeys:
+		checkSSHKeys(d, value)
 	case key == AnnotationRootDevice:
 		if _, err := ParseRootDeviceHints(value); err != nil {
 			d.bad(key, err.Error())
@@ -161,6 +163,21 @@ func checkOwnAnnotation(d *fieldChecker, kind Kind, key string, all map[string]s
 	case kind == KindEndpoint:
 		checkDHCPClient(d, all, key, value)
 	}
+}
+
+// checkSSHKeys checks public keys, one a line, and reports each wrong one at its own line of the file.
+func checkSSHKeys(d *fieldChecker, text string) {
+	_, wrong := ParseSSHKeys(text)
+	n := locate(d.root, d.path, AnnotationSSHKeys)
+	d.in(AnnotationSSHKeys, func() {
+		for _, w := range wrong {
+			at, isOwn := d.lineOf(n, w.Line)
+			if !isOwn && w.Line > 1 {
+				w.Message = "line " + strconv.Itoa(w.Line) + ": " + w.Message
+			}
+			d.fail(at, w.Message)
+		}
+	})
 }
 
 // checkDHCPOption checks an option for the device of an Endpoint.

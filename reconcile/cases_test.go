@@ -126,6 +126,39 @@ func TestAChangedSecretWaitsForReprovision(t *testing.T) {
 	})
 }
 
+// A changed SSH key changes nothing on its server and requests no install: the next one has it.
+func TestChangedSSHKeysWaitForTheNextInstall(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		with := func(keys string) func(*model.ServerClaim) {
+			return func(c *model.ServerClaim) {
+				c.Annotations = map[string]string{model.AnnotationSSHKeys: keys, model.AnnotationReprovision: ""}
+			}
+		}
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web", with("ssh-ed25519 AAAA"))) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		const file, says = "serverclaims/default/web.yaml", "SSHKeysChanged"
+		if d := w.document(file); strings.Contains(d, says) {
+			t.Errorf("keys that are installed count as changed:\n%s", d)
+		}
+		w.commit(func(d *model.Desired) { d.Add(claim("web", with("ssh-ed25519 BBBB"))) })
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if m := w.seen(0); m.installs != 1 {
+			t.Errorf("installed %d times, want 1", m.installs)
+		}
+		if d := w.document(file); !strings.Contains(d, says) || strings.Contains(d, string(model.ReasonPendingReprovision)) {
+			t.Errorf("want %s and no install that is waited for:\n%s", says, d)
+		}
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", with("ssh-ed25519 BBBB"), func(c *model.ServerClaim) { c.Annotations[model.AnnotationReprovision] = "1" }))
+		})
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if d := w.document(file); w.seen(0).installs != 2 || strings.Contains(d, says) {
+			t.Errorf("installed %d times, want 2:\n%s", w.seen(0).installs, d)
+		}
+	})
+}
+
 // A server that is parked with its claim stands down, whoever switches it on, and says so
 // (C15, L02); it may lose its claim meanwhile, and is released once it is back (L03).
 func TestAParkedServerStandsDown(t *testing.T) {

@@ -39,6 +39,10 @@ type ClaimBoot struct {
 	// KernelArguments are added to those of Ingot (annotation ingot/kernel-arguments
 	// of the claim).
 	KernelArguments string
+	// SSHKeys are the public keys that may log in, as authorized_keys has them. cloud-init gives them to the image's
+	// default user, Ignition to User.
+	SSHKeys []string
+	User    string // "" = core
 	// BootStateURL is where the server reports that it is up, with its ticket's
 	// token: <registry.url>/r/<token>/bootstate.
 	BootStateURL string

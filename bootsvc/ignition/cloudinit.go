@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,11 +55,61 @@ func metaData(b ClaimBoot) (string, error) {
 			node.Content = append(node.Content, stringNode(entry[0]), stringNode(entry[1]))
 		}
 	}
+	addPublicKeys(node, b.SSHKeys)
 	text, err := yaml.Marshal(node)
 	if err != nil {
 		return "", sourceError(keyMetaData, "it cannot be written as YAML again")
 	}
 	return string(text), nil
+}
+
+// keyPublicKeys is where meta-data has the keys that cloud-init gives to the default user, whatever form user-data has.
+const keyPublicKeys = "public-keys"
+
+// addPublicKeys adds keys to those of meta-data.
+func addPublicKeys(meta *yaml.Node, keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	var own any
+	list := &yaml.Node{}
+	for i := 0; i < len(meta.Content); i += 2 {
+		if meta.Content[i].Value == keyPublicKeys {
+			_ = meta.Content[i+1].Decode(&own) // parseYAML has decoded it before
+			list = meta.Content[i+1]
+		}
+	}
+	if own == nil && list.IsZero() {
+		meta.Content = append(meta.Content, stringNode(keyPublicKeys), list)
+	}
+	_ = list.Encode(joinKeys(publicKeys(own), keys)) // texts always encode
+}
+
+// publicKeys returns the keys of meta-data, of which cloud-init reads a text with lines, a list, and a mapping of both.
+func publicKeys(own any) (all []string) {
+	switch own := own.(type) {
+	case string:
+		return strings.Split(strings.TrimSpace(own), "\n")
+	case []any:
+		for _, key := range own {
+			all = append(all, publicKeys(key)...)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(own)) {
+			all = append(all, publicKeys(own[name])...)
+		}
+	}
+	return all
+}
+
+// joinKeys returns all keys once, in their order.
+func joinKeys(lists ...[]string) (all []string) {
+	for _, key := range slices.Concat(lists...) {
+		if !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 // hostname63 cuts a name to what Linux takes as one.

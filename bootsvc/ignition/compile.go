@@ -2,13 +2,16 @@ package ignition
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
+	"ingot/model"
 )
 
 // maxSource bounds each thing that a person wrote for a machine, in bytes.
@@ -93,10 +96,10 @@ func New(o Options) (*Compiler, error) {
 }
 
 // document returns the Ignition of a claimed server: the claim's own source, Butane
-// or Ignition JSON, merged with a file and a unit that report the server up. It has
-// the source's own version of the Ignition specification.
+// or Ignition JSON, merged with the SSH keys, and with a file and a unit that report the server up.
+// It has the source's own version of the Ignition specification.
 func (g *Compiler) document(b ClaimBoot) (string, error) {
-	c := g.prepared(b.value(keyIgnition), b.value(keyFormat))
+	c := g.prepared(b)
 	if c.err != nil {
 		return "", c.err
 	}
@@ -108,13 +111,15 @@ func (g *Compiler) document(b ClaimBoot) (string, error) {
 
 // prepared translates and merges a source, or remembers that it was. Failures are
 // remembered too, or a wrong source would cost its translation on every plan.
-func (g *Compiler) prepared(source, format string) *preparedSource {
-	key := sha256.Sum256([]byte(format + "\x00" + source))
+func (g *Compiler) prepared(b ClaimBoot) *preparedSource {
+	source, format := b.value(keyIgnition), b.value(keyFormat)
+	own := []string{format, cmp.Or(b.User, model.IgnitionUser)}
+	key := sha256.Sum256([]byte(strings.Join(append(append(own, b.SSHKeys...), source), "\x00")))
 	if c, ok := g.sources.Get(key); ok {
 		return c
 	}
 	c := &preparedSource{}
-	c.doc, c.err = g.prepare([]byte(source), format)
+	c.doc, c.err = g.prepare([]byte(source), format, func(version string) []byte { return g.additions(version, own[1], b.SSHKeys) })
 	cost := 1024
 	if c.doc != nil {
 		cost += c.doc.size
@@ -123,16 +128,16 @@ func (g *Compiler) prepared(source, format string) *preparedSource {
 	return c
 }
 
-func (g *Compiler) prepare(source []byte, format string) (doc *document, err error) {
+func (g *Compiler) prepare(source []byte, format string, additions func(version string) []byte) (doc *document, err error) {
 	defer recoverPanic(&err)
 	if len(bytes.TrimSpace(source)) == 0 {
-		return newDocument(g.additions(plainSpec), g.marks)
+		return newDocument(additions(plainSpec), g.marks)
 	}
 	user, err := toIgnition(source, format)
 	if err != nil {
 		return nil, err
 	}
-	merged, err := user.merge(g.additions)
+	merged, err := user.merge(additions)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +146,9 @@ func (g *Compiler) prepare(source []byte, format string) (doc *document, err err
 
 // additions is what Ingot adds to a claim's own Ignition, for a version of the
 // specification.
-func (g *Compiler) additions(version string) []byte {
+func (g *Compiler) additions(version, user string, keys []string) []byte {
 	type object = map[string]any
-	raw, _ := json.Marshal(object{ // maps of strings always marshal
+	doc := object{
 		"ignition": object{"version": version},
 		"storage": object{"files": []object{{
 			"path":      bootStateFile,
@@ -159,7 +164,11 @@ func (g *Compiler) additions(version string) []byte {
 			"enabled":  true,
 			"contents": bootStateUnitContents,
 		}}},
-	})
+	}
+	if len(keys) > 0 {
+		doc["passwd"] = object{"users": []object{{"name": user, "sshAuthorizedKeys": keys}}}
+	}
+	raw, _ := json.Marshal(doc) // maps of strings always marshal
 	return raw
 }
 

@@ -85,9 +85,12 @@ func (b *DiskBoot) seedKind() model.SeedKind {
 	return model.SeedNoCloud
 }
 
-// SeedNote says, for people, where Ignition goes in an image that does not show how it reads it, ""
-// where that is known, or was said.
+// SeedNote says, for people, where Ignition goes in an image that does not show how it reads it, or that SSH keys have
+// no effect; "" if both are known.
 func (b *DiskBoot) SeedNote() string {
+	if len(b.SSHKeys) > 0 && (b.seedKind() == model.SeedNone || isTalos(b.value(UserData))) {
+		return "the SSH keys have no effect: nothing in it reads them (Talos has no SSH, and the seed none configures nothing)"
+	}
 	if b.Seed == model.SeedOpenStack || b.seedKind() != model.SeedOpenStack {
 		return ""
 	}
@@ -185,6 +188,14 @@ func openStackMetaData(b ClaimBoot) (string, error) {
 	meta["uuid"] = b.InstanceID
 	if _, ok := meta["hostname"]; !ok && b.Hostname != "" {
 		meta["hostname"] = hostname63(b.Hostname)
+	}
+	if len(b.SSHKeys) > 0 {
+		named := make(map[string]string)
+		for i, key := range joinKeys(publicKeys(meta[keyPublicKeys]), publicKeys(meta["public_keys"]), b.SSHKeys) {
+			named[fmt.Sprintf("key-%03d", i+1)] = key
+		}
+		delete(meta, keyPublicKeys)
+		meta["public_keys"] = named
 	}
 	raw, err := json.Marshal(meta)
 	if err != nil {

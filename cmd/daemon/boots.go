@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ingot/bootsvc"
 	"ingot/bootsvc/cachedir"
@@ -15,6 +16,7 @@ import (
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci"
 	"ingot/cmd/daemon/adapter"
+	"ingot/model"
 )
 
 func (d *daemon) makeBoots(bootURL, registryURL string, compiler *ignition.Compiler) (err error) {
@@ -29,9 +31,10 @@ func (d *daemon) makeBoots(bootURL, registryURL string, compiler *ignition.Compi
 	if err = d.openCache(); err != nil {
 		return err
 	}
+	keys, _ := model.ParseSSHKeys(strings.Join(o.Boot.SSHKeys, "\n"))
 	d.boots = &adapter.Boots{
 		Registry: d.registry, Images: d.images, Cache: d.cache, Disks: d.disks, Log: d.log, Ignition: compiler,
-		RegistryURL: registryURL, Desired: d.desired,
+		RegistryURL: registryURL, Desired: d.desired, SSHKeys: keys,
 	}
 	if slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) {
 		d.boots.UnsignedLoader = d.network.loaders.Unsigned

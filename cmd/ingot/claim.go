@@ -17,12 +17,13 @@ import (
 )
 
 type claimCommand struct {
-	Name       string `arg:"" help:"The claim's name, or NAMESPACE/NAME. Default of the namespace: default."`
-	Image      string `required:"" placeholder:"IMAGE" help:"The image that the server boots, or that is written to its disk: registry.example.com/name:tag, https://host/path#sha256:digest of a disk image, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
-	Server     string `placeholder:"NAME" help:"Claim this server. Default: any that is free."`
-	Selector   string `short:"l" placeholder:"SELECTOR" help:"Claim a server with these labels: rack=7,zone in (a,b),!gpu."`
-	Ignition   string `placeholder:"SECRET" help:"The Secret, in the claim's namespace, with the Ignition or the cloud-init user-data for the first boot."`
-	Repository string `short:"C" default:"." placeholder:"DIR" type:"path" help:"The clone, or the folder in it that Ingot reads. Default: the working directory."`
+	Name       string   `arg:"" help:"The claim's name, or NAMESPACE/NAME. Default of the namespace: default."`
+	Image      string   `required:"" placeholder:"IMAGE" help:"The image that the server boots, or that is written to its disk: registry.example.com/name:tag, https://host/path#sha256:digest of a disk image, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
+	Server     string   `placeholder:"NAME" help:"Claim this server. Default: any that is free."`
+	Selector   string   `short:"l" placeholder:"SELECTOR" help:"Claim a server with these labels: rack=7,zone in (a,b),!gpu."`
+	Ignition   string   `placeholder:"SECRET" help:"The Secret, in the claim's namespace, with the Ignition or the cloud-init user-data for the first boot."`
+	SSHKey     []string `name:"ssh-key" placeholder:"FILE" type:"existingfile" help:"A file with public SSH keys that may log in, such as ~/.ssh/id_ed25519.pub. Repeatable."`
+	Repository string   `short:"C" default:"." placeholder:"DIR" type:"path" help:"The clone, or the folder in it that Ingot reads. Default: the working directory."`
 }
 
 // Help implements kong.HelpProvider.
@@ -38,6 +39,7 @@ Examples:
   ingot claim web-1 --image oci:probe
   ingot claim web-1 --image registry.example.com/images/flatcar:4230.2 --selector rack=7
   ingot claim prod/db-1 --image https://images.example.com/debian-13.qcow2#sha512:… --server rack7-bmc-01-system-0
+  ingot claim web-1 --image registry.example.com/images/flatcar:4230.2 --ssh-key ~/.ssh/id_ed25519.pub
   ingot claim web-1 -C fleet --image registry.example.com/images/flatcar:4230.2 --ignition web-1`
 }
 
@@ -138,9 +140,16 @@ func (k claimCommand) manifest(namespace, name string) (string, error) {
 	if k.Ignition != "" {
 		spec.IgnitionSecretRef = &model.LocalRef{Name: k.Ignition}
 	}
+	meta := model.Meta{Name: name, Namespace: namespace}
+	keys, err := k.sshKeys()
+	if err != nil {
+		return "", err
+	}
+	if keys != "" {
+		meta.Annotations = map[string]string{model.AnnotationSSHKeys: keys}
+	}
 	data, err := yaml.Marshal(map[string]any{
-		"apiVersion": model.APIVersion, "kind": model.KindServerClaim,
-		"metadata": map[string]string{"name": name, "namespace": namespace}, "spec": spec,
+		"apiVersion": model.APIVersion, "kind": model.KindServerClaim, "metadata": meta, "spec": spec,
 	})
 	if err != nil {
 		return "", err
@@ -149,6 +158,26 @@ func (k claimCommand) manifest(namespace, name string) (string, error) {
 		return "# yaml-language-server: $schema=../../" + schemaFile + "\n" + string(data), nil
 	}
 	return string(data), nil
+}
+
+// sshKeys are the keys of the files, one a line.
+func (k claimCommand) sshKeys() (string, error) {
+	var all string
+	for _, file := range k.SSHKey {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("--ssh-key: %w", err)
+		}
+		keys, wrong := model.ParseSSHKeys(string(data))
+		if len(wrong) > 0 {
+			return "", fmt.Errorf("--ssh-key: %s:%d: %s", file, wrong[0].Line, wrong[0].Message)
+		}
+		if len(keys) == 0 {
+			return "", fmt.Errorf("--ssh-key: %s has no public key", file)
+		}
+		all += strings.Join(keys, "\n") + "\n"
+	}
+	return all, nil
 }
 
 // schemaFile is where docs/manifests.md has the schema of all manifests.

@@ -127,3 +127,33 @@ func TestAClaimThatCannotBeIsNotWritten(t *testing.T) {
 		})
 	}
 }
+
+func TestClaimWithSSHKeys(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF1juKY626E4fQzuHKLR/K2kbdeSBuEmw9YynTh72RL8 "
+	fleet := newFleet(t)
+	file := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	a, b := file("a.pub", key+"alice\n"), file("b.pub", "# two\n"+key+"bob\n"+key+"eve\n")
+	_, stderr, code := command(t, "claim", "-C", fleet, "web-1", "--image", "oci:probe", "--ssh-key", a, "--ssh-key", b)
+	got, _ := os.ReadFile(filepath.Join(fleet, "claims/default/web-1.yaml"))
+	want := "metadata:\n  annotations:\n    ingot/ssh-authorized-keys: |\n      " + key + "alice\n      " + key + "bob\n      " + key + "eve\n  name: web-1\n"
+	if code != exitFine || !strings.Contains(string(got), want) {
+		t.Errorf("exit code %d\n%s\n%s\nwant\n%s", code, stderr, got, want)
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"private key": {"-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n", ":1: found a private key"},
+		"options":     {"\nno-pty " + key, ":2: options such as"},
+		"empty file":  {"\n", "has no public key"},
+	} {
+		_, stderr, code := command(t, "claim", "-C", fleet, "web-2", "--image", "oci:probe", "--ssh-key", file("k", tc.text))
+		if code == exitFine || !strings.Contains(stderr, tc.want) || strings.Contains(stderr, "secret") {
+			t.Errorf("%s: exit code %d, %s", name, code, stderr)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(fleet, "claims/default/web-2.yaml")); err == nil {
+		t.Error("a claim with a wrong key was written")
+	}
+}

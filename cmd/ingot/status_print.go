@@ -28,9 +28,9 @@ func printStatus(c *console, docs *report.Documents, whole bool, now time.Time) 
 		{docs.List(report.Servers), "SERVER", []string{"POWER", "CLAIM"}, []string{"ADDRESSES", "BMC", "RACK"},
 			func(s report.Summary) []cell { return []cell{text(string(s.Power)), text(string(s.Claim))} },
 			func(s report.Summary) []cell { return []cell{addresses(s), text(string(s.BMC)), text(s.Rack)} }},
-		{docs.ClaimsInGit(), "CLAIM", []string{"SERVER"}, []string{"ADDRESSES", "IMAGE"},
+		{docs.ClaimsInGit(), "CLAIM", []string{"SERVER"}, []string{"ADDRESSES", "LOG IN", "IMAGE"},
 			func(s report.Summary) []cell { return []cell{text(string(s.Server))} },
-			func(s report.Summary) []cell { return []cell{addresses(s), text(s.Image)} }},
+			func(s report.Summary) []cell { return []cell{addresses(s), text(s.Login), text(s.Image)} }},
 		{docs.List(report.BMCs), "BMC", []string{"ADDRESS"}, nil,
 			func(s report.Summary) []cell { return []cell{addresses(s)} }, none},
 	} {

@@ -22,10 +22,14 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	noSecret := func(in *input, rec *record) {
 		in.Desired.Claims[rec.Claim.Name].Spec.IgnitionSecretRef = &model.LocalRef{Name: "none"}
 	}
+	otherKeys := func(_ *input, rec *record) { rec.Boot.Ticket.SSHKeys = model.SSHKeysSum("ssh-ed25519 AAAA") }
+	notBegun := func(_ *input, rec *record) { rec.Power.Asked = nil }
 	for name, tc := range map[string]struct {
 		changes []change
 		want    install.Stage
 	}{
+		"it is off and its claim has other SSH keys":  {changes: []change{off, notBegun, otherKeys}, want: install.ToArm},
+		"it is on and its claim has other SSH keys":   {changes: []change{otherKeys}, want: install.Booting},
 		"it is on and was not served":                 {changes: nil, want: install.Booting},
 		"it is off and was not served":                {changes: []change{off}, want: install.Ready},
 		"the server may still run another's":          {changes: []change{awaitingOff}, want: install.AwaitingOff},

@@ -237,6 +237,13 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationDisksAccepted] = "S1" }),
 			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `need not account for these disks at its next wipe: "S1"`,
 		},
+		"other SSH keys wait for the next installation": {
+			commit: changed(first, func(c *model.ServerClaim) {
+				c.Annotations[model.AnnotationSSHKeys] = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF1juKY626E4fQzuHKLR/K2kbdeSBuEmw9YynTh72RL8 alice"
+			}),
+			want: "setting bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: `gets the SSH keys "SHA256:6oN5//kw2xkD7syU1kyw8bkyiWlPBvRsj1dgY/Qdi/g alice" with its next installation (ingot/ssh-authorized-keys; now unset)`,
+		},
 		"what a claim counts as booted by is told": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBooted] = model.BootedKernel }),
 			want:   "setting bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "counts as booted by",

@@ -24,6 +24,7 @@ var (
 	}
 	// claimSettings are those of a claim that has a server.
 	claimSettings = []setting{
+		{model.AnnotationSSHKeys, "gets the SSH keys %q with its next installation", "gets no SSH keys of its claim with its next installation"},
 		{model.AnnotationBooted, "counts as booted by %q where nothing reports, also now if that is awaited", "counts as booted only once it reports"},
 	}
 )
@@ -34,6 +35,9 @@ func (c *comparison) settings(settings []setting, e Effect, before, after map[st
 		was, is := before[s.annotation], after[s.annotation]
 		if was == is {
 			continue
+		}
+		if s.annotation == model.AnnotationSSHKeys {
+			was, is = model.SSHKeyNames(was), model.SSHKeyNames(is)
 		}
 		now := "unset"
 		if was != "" {

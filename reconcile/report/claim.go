@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,6 +9,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/proposal"
 )
@@ -62,7 +64,11 @@ func (v *view) claimOverview(c *bind.Claim) Overview {
 	s := v.server(of)
 	state, since := s.claimState(c.Manifest)
 	o.Summary.State, o.Summary.Since = state, since.UTC().Truncate(time.Second)
-	o.Summary.Server, o.Summary.Addresses = s.Name, v.addressesOf(s)
+	o.Summary.Server = s.Name
+	o.Summary.Addresses, o.Summary.AddressFrom = v.addressesOf(s)
+	if user := s.loginUser(c.Manifest); user != "" && len(o.Summary.Addresses) > 0 && (state == ClaimBooted || state == ClaimUnconfirmed) {
+		o.Summary.Login = "ssh " + user + "@" + o.Summary.Addresses[0]
+	}
 	o.wait(s.Why, v.waysOf(s.Why, s.Name, c.Name))
 	for _, why := range []*proposal.Why{s.Approval, s.Pending, s.CloudInit} {
 		if why != nil {
@@ -120,6 +126,9 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	if c, telling := s.installedCondition(); telling {
 		conds = append(conds, c)
 	}
+	if reason, message := s.keysProblem(c); reason != "" {
+		conds = append(conds, condition(typeSSHKeys, false, reason, message, s.Record.Claim.BoundAt))
+	}
 	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}
@@ -136,6 +145,36 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
 	return conds
+}
+
+// keysProblem says why the claim's SSH keys are not those of its server, "" if they are. It requests nothing: keys are
+// no reason for an install.
+func (s serverView) keysProblem(c *model.ServerClaim) (reason, message string) {
+	boot, _ := booting.BootOfClaim(s.in.Desired, c)
+	t := s.Record.Boot.Ticket
+	switch {
+	case boot.SSHKeys != "" && boot.Config() == model.ThingScript:
+		return reasonKeysUnused, "The claim's own iPXE script configures the server, and Ingot adds SSH keys to Ignition and cloud-init alone."
+	case t == nil || t.Purpose != model.PurposeClaim || t.Claim != c.ClaimName() || s.Record.Install.Digest == "" && t.IgnitionAt.IsZero():
+		return "", ""
+	case t.SSHKeys != model.SSHKeysSum(boot.SSHKeys):
+		return reasonKeysChanged, fmt.Sprintf("The SSH keys changed since the installation. The next one installs them: no action needed, "+
+			"or give %s a new value of annotation %s.", c.Identity(), model.AnnotationReprovision)
+	}
+	return "", ""
+}
+
+// loginUser is the user to log in as to the system that was installed for a claim, "" if that is unknown: by the name of
+// its image, or of a system with Ignition.
+func (s serverView) loginUser(c *model.ServerClaim) string {
+	boot, _ := booting.BootOfClaim(s.in.Desired, c)
+	if t := s.Record.Boot.Ticket; t != nil && t.Purpose == model.PurposeClaim {
+		boot.Image = t.ImageName()
+	}
+	if user := model.LoginUser(boot.Image); user != "" || boot.Secret["ignition"].IsZero() || boot.Config() != "" {
+		return user
+	}
+	return model.IgnitionUser
 }
 
 func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {

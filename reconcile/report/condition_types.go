@@ -14,6 +14,7 @@ const (
 	typeBootRefused         = "BootRefused"          // somebody asked to boot in this server's name who cannot be told to be it
 	typeTicketRefused       = "TicketRefused"        // others asked for what this server boots
 	typeMaintenanceApproved = "MaintenanceApproved"  // False: a ServerMaintenance waits for the claim's owner, and all goes on as it did
+	typeSSHKeys             = "SSHKeysInstalled"     // False: the claim's SSH keys are not those that its server was installed with
 	typeSecretExposed       = "SecretExposed"        // another machine was served the claim's Secret
 	typeComplete            = "Complete"             // False: parts of the BMC could not be read
 	typeRecognised          = "Recognised"           // the device is known to be a BMC
@@ -45,6 +46,8 @@ const (
 	reasonBySighting          = "Sighting"               // its BMC shows no MAC address, and these were seen to boot: write them to its Server to be certain
 	reasonMACPrefix           = "MACPrefix"              // the MAC prefix database has an entry for the device
 	reasonValidationSucceeded = "ValidationSucceeded"    // the image was pinned, and the server can boot it
+	reasonKeysChanged         = "SSHKeysChanged"         // the SSH keys changed since the installation: they are installed with the next one
+	reasonKeysUnused          = "SSHKeysUnused"          // nothing that configures the server reads SSH keys: add user-data or Ignition
 	reasonBootState           = "BootStateReceived"      // what was booted posted its boot state
 	reasonScriptDelivered     = "IPXEScriptDelivered"    // the server fetched its iPXE script
 	reasonIgnitionDelivered   = "IgnitionDataDelivered"  // the server fetched its Ignition

@@ -27,6 +27,15 @@ func (f *facts) of(folder Folder, name, value string) {
 	}
 }
 
+// AddressText is the addresses with where they come from, for people.
+func (s Summary) AddressText() string {
+	all := strings.Join(s.Addresses, ", ")
+	if s.AddressFrom != "" {
+		all += " (by its " + s.AddressFrom + ")"
+	}
+	return all
+}
+
 // Facts are the most important facts of an object, in an order fit for reading.
 func (d *Documents) Facts(o *Document) []Fact {
 	f := &facts{}
@@ -36,12 +45,14 @@ func (d *Documents) Facts(o *Document) []Fact {
 		o.serverFacts(f, sum, status)
 	case ClaimStatus:
 		f.add("image", sum.Image)
-		f.add("addresses", strings.Join(sum.Addresses, ", "))
+		f.add("addresses", sum.AddressText())
+		f.add("log in", sum.Login)
 		f.add("git.tenants", d.tenant(status.Tenant))
 		f.add("in force as it was", d.lastGood(o.Name()))
 	case BootConfigurationStatus:
 		f.add("image", sum.Image)
-		f.add("addresses", strings.Join(sum.Addresses, ", "))
+		f.add("addresses", sum.AddressText())
+		f.add("log in", sum.Login)
 	case BMCStatus:
 		f.add("address", status.IP)
 		f.add("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
@@ -76,7 +87,7 @@ func (d *Document) serverFacts(f *facts, sum Summary, status ServerStatus) {
 	if ref := spec.BootConfigurationRef; ref != nil {
 		f.of(BootConfigurations, "boot configuration", ref.Namespace+"/"+ref.Name)
 	}
-	f.add("addresses", strings.Join(sum.Addresses, ", "))
+	f.add("addresses", sum.AddressText())
 	f.add("uuid", spec.SystemUUID)
 	f.add("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	f.add("serial number", status.SerialNumber)

@@ -40,9 +40,13 @@ type Summary struct {
 	Power  model.Power      `json:"power,omitempty"`
 	Rack   string           `json:"rack,omitempty"` // berlin/r7 U4
 	Image  string           `json:"image,omitempty"`
-	// Addresses are those of the machine: leased to its MAC addresses, or reported by the probe.
+	// Addresses are those of the machine: leased to its MAC addresses, or as AddressFrom says.
 	// Of a BMC it is host:port.
 	Addresses []string `json:"addresses,omitempty"`
+	// AddressFrom says where Addresses come from that are not leases of Ingot; empty = they are.
+	AddressFrom string `json:"addressFrom,omitempty"`
+	// Login is the command that logs in to a claim's server, empty if its user or its address is unknown.
+	Login string `json:"login,omitempty"`
 }
 
 // The states of a claim. Bound says that it has a server, Booted that the server

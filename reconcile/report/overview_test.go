@@ -259,6 +259,53 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+func TestLogin(t *testing.T) {
+	for name, tc := range map[string]struct {
+		image, secret   string // key of the claim's Secret
+		report, boot    string // where they came from
+		other           string // where the report of another server came from
+		want, addresses string
+	}{
+		"user of the image's name":             {image: "registry.example.com/debian:13", report: "192.0.2.7", want: "ssh debian@192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
+		"last request of the boot":             {image: "registry.example.com/debian:13", boot: "192.0.2.8", want: "ssh debian@192.0.2.8", addresses: "192.0.2.8 (by its network boot)"},
+		"report before the boot":               {image: "registry.example.com/debian:13", report: "2001:db8::7", boot: "192.0.2.8", want: "ssh debian@2001:db8::7", addresses: "2001:db8::7 (by its boot report)"},
+		"user of Ignition":                     {image: "registry.example.com/os:1", secret: "ignition", report: "192.0.2.7", want: "ssh core@192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
+		"unknown user":                         {image: "registry.example.com/os:1", secret: "user-data", report: "192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
+		"unknown address":                      {image: "registry.example.com/debian:13"},
+		"address of a proxy of several":        {image: "registry.example.com/debian:13", report: "192.0.2.7", other: "192.0.2.7"},
+		"address of no machine":                {image: "registry.example.com/debian:13", report: "127.0.0.1", boot: "not an address"},
+		"several servers with their addresses": {image: "registry.example.com/debian:13", report: "192.0.2.7", other: "192.0.2.9", want: "ssh debian@192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := plantest.BigFleet(2, 2)
+			c := in.Desired.Claims[claim0]
+			c.Spec.Image = tc.image
+			if tc.secret != "" {
+				c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "s"}
+				in.Desired.Secrets["default/s"] = &model.Secret{Values: map[string]model.Sensitive{tc.secret: model.NewSensitive("x")}}
+			}
+			for server, client := range map[model.ServerName]string{server0: tc.report, server1: tc.other} {
+				rec := *in.Observed.Servers[server]
+				rec.Boot.Ticket = &model.Ticket{ID: "t-" + string(server), Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Image: model.PinnedImage{Ref: tc.image}, Ended: model.TicketBooted}
+				in.Observed.Servers[server] = &rec
+				if client != "" {
+					in.Observed.BootStates[server] = &model.BootState{Ticket: rec.Boot.Ticket.ID, Client: client}
+				}
+			}
+			if tc.boot != "" {
+				in.Observed.Progress[server0] = &model.Progress{Ticket: "t-" + server0, Client: tc.boot}
+			}
+			s := reportOf(in).Documents[Claims.Path(claim0)].Object.(*Document).Overview().Summary
+			if s.State != ClaimBooted {
+				s.Login = "not " + ClaimBooted + " but " + s.State
+			}
+			if s.Login != tc.want || s.AddressText() != tc.addresses {
+				t.Errorf("got %q at %q, want %q at %q", s.Login, s.AddressText(), tc.want, tc.addresses)
+			}
+		})
+	}
+}
+
 func TestSummaryAddresses(t *testing.T) {
 	probed := func(ips ...string) *model.ProbeReport {
 		return &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0", IPAddresses: ips}}}}

@@ -91,12 +91,17 @@ type serverInputs struct {
 
 // lists is what an object's overview has of the rest of the fleet.
 type lists struct {
-	by        ways
-	addresses string
+	by                     ways
+	addresses, from, login string
 }
 
 func (v *view) listsOf(s serverView) lists {
-	return lists{v.waysOf(s.Why, s.Name, s.Record.Claim.Name), strings.Join(v.addressesOf(s), " ")}
+	all, from := v.addressesOf(s)
+	l := lists{by: v.waysOf(s.Why, s.Name, s.Record.Claim.Name), addresses: strings.Join(all, " "), from: from}
+	if s.Claim != nil {
+		l.login = s.loginUser(s.Claim)
+	}
+	return l
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
@@ -207,6 +212,7 @@ type servedInputs struct {
 	pending, unconfirmed, exposed, approval, cloudInit proposal.Why
 	lists                                              lists
 	ran                                                bool
+	keys                                               string     // reason of SSHKeysInstalled
 	boot                                               bootInputs // of a ServerBootConfiguration
 }
 
@@ -223,6 +229,7 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
 				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), approval: madeOf(s.Approval), cloudInit: madeOf(s.CloudInit), lists: v.listsOf(v.server(s)), ran: s.RanWhenLastRead,
 			}
+			served.keys, _ = v.server(s).keysProblem(c.Manifest)
 			if c.Name.IsBootConfiguration() {
 				served.boot = v.server(s).bootInputs()
 			}

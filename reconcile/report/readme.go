@@ -31,10 +31,10 @@ func (d *Documents) readme(observing string) string {
 	d.Fleet.writeProblems(&b)
 	servers := func(s Summary) []string { return []string{cmp.Or(string(s.Power), "?"), claimLink(s.Claim)} }
 	claims := func(s Summary) []string {
-		return []string{serverLink(s.Server), cell(strings.Join(s.Addresses, ", "))}
+		return []string{serverLink(s.Server), cell(s.AddressText()), cell(s.Login)}
 	}
 	addresses := func(s Summary) []string { return []string{cell(cmp.Or(strings.Join(s.Addresses, ", "), "?"))} }
-	table{"Claims", "claim", []string{"server", "addresses"}, claims, maxShownTable}.write(&b, d.ClaimsInGit())
+	table{"Claims", "claim", []string{"server", "addresses", "log in"}, claims, maxShownTable}.write(&b, d.ClaimsInGit())
 	table{"Servers", "server", []string{"power", "claim"}, servers, maxShownTable}.write(&b, d.List(Servers))
 	unusable := func(o *Document) bool { return len(o.Overview().Waiting) > 0 }
 	table{"BMCs that need attention", "BMC", []string{"address"}, addresses, maxShownPart}.write(&b, filtered(d.List(BMCs), unusable))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -128,8 +129,9 @@ func (s serverView) spec() ServerSpec {
 func (v *view) serverOverview(s serverView, at place) Overview {
 	o := Overview{Summary: Summary{
 		State: string(s.Record.Life.State), Since: s.Record.Life.Since.UTC().Truncate(time.Second), Claim: s.Record.Claim.Name,
-		BMC: s.Record.BMC, Power: s.facts().Power, Rack: at.text(), Addresses: v.addressesOf(s),
+		BMC: s.Record.BMC, Power: s.facts().Power, Rack: at.text(),
 	}}
+	o.Summary.Addresses, o.Summary.AddressFrom = v.addressesOf(s)
 	o.wait(s.Why, v.waysOf(s.Why, s.Name, s.Record.Claim.Name))
 	if s.Approval != nil {
 		o.wait(*s.Approval, ways{})
@@ -137,25 +139,74 @@ func (v *view) serverOverview(s serverView, at place) Overview {
 	return o
 }
 
-// addressesOf returns the IP addresses of a server with a claim: leased by Ingot, or else those
-// that the probe reported, which another DHCP server may still lease to it.
-func (v *view) addressesOf(s serverView) (all []string) {
+// Where the addresses of a server come from if Ingot does not lease them, the most certain first.
+const (
+	fromBootReport = "boot report"  // the installed system sent it from there
+	fromProbe      = "discovery"    // the probe reported it, and another DHCP server may still lease it to the machine
+	fromBoot       = "network boot" // the last request of the boot came from there
+)
+
+// addressesOf returns the IP addresses of a server with a claim, and where they come from if Ingot does not lease them.
+func (v *view) addressesOf(s serverView) (all []string, from string) {
 	if s.Record.Claim.Name == "" {
-		return nil
+		return nil, ""
 	}
 	for _, a := range v.in.Addresses[s.Name] {
 		all = append(all, a.String())
 	}
 	if len(all) == 0 {
-		for ip := range s.reportedAddresses() {
-			if a, err := netip.ParseAddr(ip); err == nil && a.IsGlobalUnicast() {
-				all = append(all, ip)
-			}
-		}
+		all, from = v.unleased(s)
 	}
 	slices.SortFunc(all, text.CompareNatural)
 	all = slices.Compact(all)
-	return all[:min(len(all), maxAddresses)]
+	return all[:min(len(all), maxAddresses)], from
+}
+
+// unleased returns the addresses of a server that has no lease of Ingot, and where they come from.
+func (v *view) unleased(s serverView) ([]string, string) {
+	report, boot := s.clients()
+	for _, c := range []struct {
+		from string
+		ips  []string
+	}{{fromBootReport, v.ownClient(report)}, {fromProbe, slices.Collect(maps.Keys(s.reportedAddresses()))}, {fromBoot, v.ownClient(boot)}} {
+		isOther := func(ip string) bool {
+			a, err := netip.ParseAddr(ip)
+			return err != nil || !a.IsGlobalUnicast()
+		}
+		if all := slices.DeleteFunc(c.ips, isOther); len(all) > 0 {
+			return all, c.from
+		}
+	}
+	return nil, ""
+}
+
+// clients are the addresses that the report of the server's newest boot and the last request of that boot came from.
+func (s serverView) clients() (report, boot string) {
+	if b, t := s.in.Observed.BootStates[s.Name], s.Record.Boot.Ticket; b != nil && t != nil && b.Ticket == t.ID {
+		report = b.Client
+	}
+	if p := s.progress(); p != nil {
+		boot = p.Client
+	}
+	return report, boot
+}
+
+// ownClient returns an address that requests of one server alone came from. One that several share is a proxy's.
+func (v *view) ownClient(ip string) []string {
+	if v.clients == nil {
+		v.clients = make(map[string]int)
+		for _, s := range v.servers {
+			report, boot := v.server(s).clients()
+			v.clients[report]++
+			if boot != report {
+				v.clients[boot]++
+			}
+		}
+	}
+	if ip == "" || v.clients[ip] > 1 {
+		return nil
+	}
+	return []string{ip}
 }
 
 // maxAddresses is how many addresses of a machine are shown.

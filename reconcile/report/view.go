@@ -16,6 +16,7 @@ type view struct {
 	servers    map[model.ServerName]*plan.Server
 	bmcs       map[model.BMCName]*bmcs.BMC
 	behind     map[model.BMCName][]model.ServerName
+	clients    map[string]int // how many servers' requests came from an address; made when first needed
 	macHolders map[string]int // how many servers have a MAC address; made when first needed
 }
 

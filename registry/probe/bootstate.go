@@ -21,5 +21,14 @@ func (e *endpoint) bootState(q *request) (answer, error) {
 	if !body.Booted || !t.Open() && body.CloudInit == nil {
 		return done, nil
 	}
-	return done, q.save(t, &model.BootState{Ticket: t.ID, ReceivedAt: q.now(), CloudInit: cloudInitResult(body.CloudInit, q.now())})
+	state := &model.BootState{Ticket: t.ID, ReceivedAt: q.now(), CloudInit: cloudInitResult(body.CloudInit, q.now())}
+	if q.client.IsGlobalUnicast() && !q.isProxied() {
+		state.Client = q.client.String()
+	}
+	return done, q.save(t, state)
+}
+
+// isProxied reports whether a proxy says that it passed the request on, so that its address is not the machine's.
+func (q *request) isProxied() bool {
+	return q.Header.Get("Forwarded") != "" || q.Header.Get("X-Forwarded-For") != "" || q.Header.Get("Via") != ""
 }

@@ -65,7 +65,7 @@ func TestHowCloudInitEndedIsTakenAfterTheBoot(t *testing.T) {
 		}
 	}
 	state := func(received time.Time, errors ...string) *model.BootState {
-		return &model.BootState{Ticket: "server-8-1", ReceivedAt: now, CloudInit: &model.CloudInitResult{ReceivedAt: received, Errors: errors}}
+		return &model.BootState{Ticket: "server-8-1", ReceivedAt: now, Client: "192.0.2.1", CloudInit: &model.CloudInitResult{ReceivedAt: received, Errors: errors}}
 	}
 	const shown = "stage modules-final, module scripts_user: Runparts: 1 failures (runcmd)"
 	post("nothing but up, once its ticket ended", `,"booted":true`, 200, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ingot/bootsvc"
@@ -29,6 +30,7 @@ type Boots struct {
 	Log         *slog.Logger
 	Ignition    *ignition.Compiler
 	RegistryURL string
+	SSHKeys     []string // of all claims, in addition to their own
 	Desired     func() *model.Desired
 	// UnsignedLoader is the boot loader that the firmware of a server is told, if that has no
 	// signature, "" if it has one or that is not known; nil = others than Ingot tell it.
@@ -121,7 +123,9 @@ func (b *Boots) render(t *model.Ticket, boot *proposal.Boot) (model.Sensitive, e
 // claimBoot is what the server of a claim is configured with.
 func (b *Boots) claimBoot(t *model.Ticket, boot *proposal.Boot) ignition.ClaimBoot {
 	_, name := model.SplitName(t.Claim)
+	keys, _ := model.ParseSSHKeys(boot.SSHKeys) // claims with a wrong key are not read
 	return ignition.ClaimBoot{
+		SSHKeys: slices.Concat(keys, b.SSHKeys), User: model.LoginUser(boot.Image),
 		UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 		BootStateURL: b.RegistryURL + "/r/" + b.Registry.TokenKey.Report(t).Reveal() + "/bootstate",
 		InstanceID:   t.ID, Hostname: name,

@@ -182,6 +182,9 @@ type Boot struct {
 	Loaders map[string]string `json:"loaders"`
 	// Files is a folder that is served to everybody by TFTP, and by HTTP below /files/.
 	Files string `json:"files"`
+	// SSHKeys are public keys that may log in to every server that is installed from now on, in addition to those of
+	// its claim (ingot/ssh-authorized-keys); for emergencies.
+	SSHKeys []string `json:"sshKeys"`
 	// Rescue is the file of an iPXE script for machines without a boot ticket; empty = none.
 	Rescue string `json:"rescue"`
 }
@@ -260,7 +263,7 @@ func Default() Options {
 		},
 		Boot: Boot{
 			Listen: ":8082", Registries: []oci.Registry{}, ImageDirs: []string{"/usr/share/ingot/images"}, CacheSize: 100 << 30, BindTickets: "machine",
-			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{},
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{}, SSHKeys: []string{},
 		},
 		Registry: Registry{Listen: ":10000"},
 		Admin:    Admin{Listen: "127.0.0.1:8080", TrustedHeader: TrustedHeader{From: []string{}}},

@@ -1,17 +1,28 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"ingot/bootsvc/netboot"
+	"ingot/model"
 )
 
 func (c *checks) boot(o *Options) {
 	c.bootFiles(o)
 	c.bootLoaders(o.Boot.Loaders)
+	if n := len(o.Boot.SSHKeys); n > model.MaxSSHKeys {
+		c.wrong("boot.sshKeys", "found %d keys, at most %d are allowed", n, model.MaxSSHKeys)
+		return
+	}
+	for i, text := range o.Boot.SSHKeys {
+		if _, err := model.ParseSSHKey(strings.TrimSpace(text)); err != nil {
+			c.wrong(fmt.Sprintf("boot.sshKeys[%d]", i), "%v", err)
+		}
+	}
 }
 
 func (c *checks) bootLoaders(kinds map[string]string) {

@@ -335,14 +335,18 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		" boot.files ":     func(o *Options) { o.Boot.Files = "/" },
 		"boot.loaders":     func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
 		"boot.loaders ":    func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
-		"boot.cacheSize":   func(o *Options) { o.Boot.CacheSize = 0 },
-		"registry.url":     func(o *Options) { o.Registry.URL = "ftp://host" },
-		"registry.listen":  func(o *Options) { o.Registry.Listen = ":70000" },
-		"metadata.listen":  func(o *Options) { o.Metadata.Listen = "1" },
-		"tftp.listen":      func(o *Options) { o.TFTP.Listen = "69" },
-		"boot.loaderDirs":  func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
-		"boot.imageDirs":   func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
-		"discovery.image":  func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
+		"boot.sshKeys":     func(o *Options) { o.Boot.SSHKeys = make([]string, model.MaxSSHKeys+1) },
+		"boot.sshKeys[1]": func(o *Options) {
+			o.Boot.SSHKeys = []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF1juKY626E4fQzuHKLR/K2kbdeSBuEmw9YynTh72RL8 a", "~/.ssh/id.pub"}
+		},
+		"boot.cacheSize":  func(o *Options) { o.Boot.CacheSize = 0 },
+		"registry.url":    func(o *Options) { o.Registry.URL = "ftp://host" },
+		"registry.listen": func(o *Options) { o.Registry.Listen = ":70000" },
+		"metadata.listen": func(o *Options) { o.Metadata.Listen = "1" },
+		"tftp.listen":     func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.loaderDirs": func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"boot.imageDirs":  func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
+		"discovery.image": func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},

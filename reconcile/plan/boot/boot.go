@@ -65,7 +65,7 @@ func complete(s *server, b *proposal.Boot) {
 	t.ID = fmt.Sprintf("%s.%d.%d", s.Name, s.Record.Boot.Serial+1, s.Now.UnixNano())
 	t.Server, t.UUID, t.Claim = s.Name, s.Record.UUID, s.Record.Claim.Name
 	t.Digest, t.Config = booting.Digest(s.DigestKey, b), b.Config()
-	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
+	t.ArmedAt, t.ArchitectureBy, t.SSHKeys = s.Now, arch.By, model.SSHKeysSum(b.SSHKeys)
 }
 
 func trouble(s *server, b proposal.Boot) (why proposal.Why) {

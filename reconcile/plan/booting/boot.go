@@ -16,6 +16,7 @@ import (
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
 	boot := proposal.Boot{
 		Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments], Namespace: cmp.Or(c.Namespace, model.DefaultNamespace),
+		SSHKeys: c.Annotations[model.AnnotationSSHKeys],
 		ForDisk: proposal.ForDisk{RootDevice: c.Annotations[model.AnnotationRootDevice], ClaimSeed: c.Annotations[model.AnnotationSeed]},
 	}
 	boot.Seed = cmp.Or(model.SeedKind(boot.ClaimSeed), model.SeedAuto)
@@ -29,8 +30,8 @@ func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposa
 	return boot, proposal.Why{}
 }
 
-// BootDigest identifies what is booted, except for the image's own digest, which the ticket pins: a tag that moves
-// requests nothing new. Records hold it only under a key, see DigestKey.
+// BootDigest identifies what is booted, except for the image's own digest, which the ticket pins (a tag that moves
+// requests nothing new), and SSH keys (a changed key must not cause an install). Records hold it only under a key, see DigestKey.
 func BootDigest(b proposal.Boot) string {
 	secret, text := "", make([]byte, 0, 256)
 	if b.SecretObject != nil {

@@ -72,6 +72,11 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 		}
 		seen[sum] = name
 	}
+	d, c = desiredBoot("", "ignition", "{}", "format", "fcos", "note", "not booted")
+	c.Annotations[model.AnnotationSSHKeys] = "ssh-ed25519 AAAA"
+	if boot, _ := booting.BootOfClaim(d, c); booting.BootDigest(boot) != before || boot.SSHKeys == "" {
+		t.Errorf("SSH keys %q count in the digest, or are lost", boot.SSHKeys)
+	}
 	d, c = desiredBoot("", "meta-data", "{}", "format", "fcos")
 	if _, why := booting.BootOfClaim(d, c); why.Reason != "SecretMissing" {
 		t.Errorf("a Secret that boots nothing: %v", why)

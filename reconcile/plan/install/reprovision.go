@@ -61,7 +61,8 @@ func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	}
 	digest := booting.Digest(s.DigestKey, &boot)
 	s = s.Change(event.ForgetThefts) // it may run what it was served after them
-	if !s.AwaitsOff(model.PurposeClaim) || s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().Digest != digest {
+	if !s.AwaitsOff(model.PurposeClaim) || s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().Digest != digest ||
+		s.Ticket().SSHKeys != model.SSHKeysSum(boot.SSHKeys) {
 		boot.Ticket.AwaitingOff = true
 		p = s.ToArm(model.PurposeClaim, boot).As(proposal.StepReprovision)
 		p.Place = []proposal.Place{proposal.ReprovisionPlace}

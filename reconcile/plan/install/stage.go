@@ -60,6 +60,8 @@ func stage(s *server, boot *proposal.Boot, missing proposal.Why) Stage {
 		return SecretMissing
 	case !ours || s.TicketState() == model.TicketArmed && (t.Digest != booting.Digest(s.DigestKey, boot) || booting.OtherTarget(s, t)):
 		return ToArm
+	case t.SSHKeys != model.SSHKeysSum(boot.SSHKeys) && s.TicketState() == model.TicketArmed && s.IsOff() && !s.Begun():
+		return ToArm // a server that is on already is not restarted for that
 	case t.AwaitingOff:
 		return AwaitingOff
 	case s.Power() == model.PowerOff:

@@ -16,6 +16,7 @@ type Boot struct {
 	SecretObject    *model.Secret              // the object that Secret is of
 	Namespace       string                     // the claim's; "" = it is for no claim
 	KernelArguments string                     // added to those that every boot has
+	SSHKeys         string                     // of the claim's annotation; not part of the digest
 	Firmware        *model.BootFirmware        // by its DHCP requests, nil = unknown
 	SecureBoot      bool                       // the server's firmware is known to check signatures
 	Needs           Needs                      // what Image must have for the server to start it
