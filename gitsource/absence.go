@@ -244,7 +244,7 @@ func content(o model.Object) model.Object {
 	c.Elem().Set(reflect.ValueOf(o).Elem())
 	bare := c.Interface().(model.Object)
 	m := bare.Metadata()
-	m.Source, m.Tenant, m.Refused, m.References, m.Encrypted, m.DataKey = "", "", "", nil, false, ""
+	m.Source, m.Tenant, m.Refused, m.References, m.Places, m.Encrypted, m.DataKey = "", "", "", nil, nil, false, ""
 	return bare
 }
 

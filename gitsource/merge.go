@@ -69,15 +69,15 @@ func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
 // reader reads manifests as Source does, with what SOPS encrypted as it is: values are of no
 // concern, but whether they change.
 func (c *Clone) reader(o *MergeOptions) *reader {
-	opts := withModel(Options{Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
+	opts := withModel(Options{Path: cmp.Or(o.Source.Path, "."), Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
 		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: sops.Compare})
 	}}}, nil)
-	return &reader{decode: opts.Decode, count: func() {}, tenants: o.Tenants}
+	return &reader{decode: opts.Decode, count: func() {}, tenants: opts.Tenants}
 }
 
 func (o *MergeOptions) rules() rules {
-	with := withModel(Options{}, nil)
-	return rules{validate: with.Validate, crossCheck: o.Checker.Check, stillFit: o.Checker.StillFits, token: func() string { return "" }, tenants: o.Tenants}
+	with := withModel(Options{Path: cmp.Or(o.Source.Path, "."), Tenants: o.Tenants}, nil)
+	return rules{validate: with.Validate, crossCheck: o.Checker.Check, stillFit: o.Checker.StillFits, token: func() string { return "" }, tenants: with.Tenants}
 }
 
 type merge struct {

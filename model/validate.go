@@ -58,6 +58,9 @@ func check(r *nodeDecoder, o Object) {
 		d.in("spec", func() { checkMaintenance(d, &o.Spec) })
 	case *ServerReadinessRule:
 		d.in("spec", func() { checkReadinessRule(d, &o.Spec) })
+	case *ImageCatalog:
+		d.in("metadata", func() { d.oneOf("name", o.Name, []string{CatalogName}) })
+		d.in("spec", func() { checkCatalog(d, &o.Spec) })
 	}
 }
 
@@ -347,6 +350,10 @@ func checkClaim(d *fieldChecker, s *ServerClaimSpec) {
 // image checks what a server is to boot. Of a URL nothing is quoted that may be a password.
 func (d *fieldChecker) image(image string) {
 	if !d.requiredAs("image", image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
+		return
+	}
+	if IsCatalogName(image) {
+		d.place("image") // the catalogue may lack it
 		return
 	}
 	if IsImageURL(image) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -78,7 +79,14 @@ func (m *manifestCheck) file(name string, data []byte, asked bool) {
 	}
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
-	m.tenants.Place(name, objects)
+	tenants := m.tenants
+	if of := tenants.Of(name); path.Base(name) == model.CatalogFile && (of == nil || of.Path == ".") {
+		tenants = tenants.WithCatalog(path.Dir(name)) // git.path is not known
+	}
+	tenants.Place(name, objects)
+	if name != displayName("-") {
+		model.PlaceCatalog("", name, objects)
+	}
 	for _, o := range objects {
 		if o.Metadata().Refused != "" {
 			m.problems = append(m.problems, model.RefusedProblem(o))

@@ -75,7 +75,7 @@ func input(t *testing.T, text string) bind.Input {
 		meta, spec, _ := strings.Cut(rest, "} {")
 		switch {
 		case kind == "ServerClaim":
-			spec = `power: "On", image: os, ` + spec
+			spec = `power: "On", image: "r.example/os:1", ` + spec
 		case kind == "ServerReadinessRule" && !strings.Contains(spec, "taint:"):
 			spec = "taint: {key: k}, " + spec
 		}
