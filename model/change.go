@@ -52,7 +52,7 @@ func (d *Desired) cloneMapsOf(kind Kind) {
 		d.Maintenances = maps.Clone(d.Maintenances)
 	case KindServerReadinessRule:
 		d.ReadinessRules = maps.Clone(d.ReadinessRules)
-	case KindImageCatalog: // which is no map
+	case KindImageCatalog: // has no map
 	case KindSecret:
 		d.Secrets = maps.Clone(d.Secrets)
 	}

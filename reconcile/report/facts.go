@@ -36,6 +36,9 @@ func (d *Documents) Facts(o *Document) []Fact {
 		o.serverFacts(f, sum, status)
 	case ClaimStatus:
 		f.add("image", sum.Image)
+		if status.Image != nil {
+			f.add("resolved image", status.Image.Image)
+		}
 		f.add("addresses", strings.Join(sum.Addresses, ", "))
 		f.add("git.tenants", d.tenant(status.Tenant))
 		f.add("in force as it was", d.lastGood(o.Name()))

@@ -13,7 +13,7 @@ import (
 const checkLimit = 30 * time.Second
 
 // Check reports why a boot of a claim is not possible on a server of its architecture, as far as the registry and the
-// claim's own documents can tell. It fetches no image.
+// own documents of the claim show. It fetches no image.
 func (b *Boots) Check(ctx context.Context, boot proposal.Boot) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
