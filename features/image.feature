@@ -1,4 +1,4 @@
-Feature: An image that cannot be booted is found out before power-on
+Feature: An image that cannot be booted takes no server
 
   Background:
     Given the servers
@@ -11,7 +11,7 @@ Feature: An image that cannot be booted is found out before power-on
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch shows for boot configuration "web": "<MESSAGE>"
+    Then claim "web" is Unbound
     And the status branch shows for claim "web": "<MESSAGE>"
     And nothing happens to "s1"
 
@@ -33,7 +33,7 @@ Feature: An image that cannot be booted is found out before power-on
     And the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    And the status branch shows for boot configuration "web": "no initramfs layer"
+    And the status branch shows for claim "web": "no initramfs layer"
     When image "bad" is pushed as it should be
     Then claim "web" is Booted on "s1"
 
@@ -76,7 +76,8 @@ Feature: An image that cannot be booted is found out before power-on
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
+    Then claim "web" is Unbound
+    And the status branch shows for claim "web": "RegistryNotAllowed"
     And the status branch shows for claim "web": "boot.registries must list it"
     And the stranger receives no connection
     And nothing happens to "s1"

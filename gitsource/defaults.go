@@ -13,12 +13,13 @@ func withModel(opts Options, keys *sops.Keys) Options {
 			return model.Decode(file, data, decode)
 		}
 	}
-	if decode := opts.Decode; len(opts.Tenants) > 0 {
-		opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
-			objects, problems := decode(file, data)
-			opts.Tenants.Place(file, objects)
-			return objects, problems
-		}
+	opts.Tenants = opts.Tenants.WithCatalog(opts.Path)
+	decode := opts.Decode
+	opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
+		objects, problems := decode(file, data)
+		opts.Tenants.Place(file, objects)
+		model.PlaceCatalog(opts.Path, file, objects)
+		return objects, problems
 	}
 	if opts.Validate == nil {
 		opts.Validate = model.ValidateUpdate

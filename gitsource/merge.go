@@ -77,15 +77,15 @@ func (c *Clone) reader(o *MergeOptions) *reader {
 	if open == nil {
 		open = sops.Compare
 	}
-	opts := withModel(Options{Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
+	opts := withModel(Options{Path: cmp.Or(o.Source.Path, "."), Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
 		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: open})
 	}}}, nil)
-	return &reader{decode: opts.Decode, count: func() {}, tenants: o.Tenants}
+	return &reader{decode: opts.Decode, count: func() {}, tenants: opts.Tenants}
 }
 
 func (o *MergeOptions) rules() rules {
-	with := withModel(Options{}, nil)
-	return rules{validate: with.Validate, crossCheck: o.Checker.Check, stillFit: o.Checker.StillFits, token: func() string { return "" }, tenants: o.Tenants}
+	with := withModel(Options{Path: cmp.Or(o.Source.Path, "."), Tenants: o.Tenants}, nil)
+	return rules{validate: with.Validate, crossCheck: o.Checker.Check, stillFit: o.Checker.StillFits, token: func() string { return "" }, tenants: with.Tenants}
 }
 
 type merge struct {

@@ -133,11 +133,11 @@ type revisionInForce struct {
 // New returns a Source. It touches neither the network nor the disk.
 func New(opts Options) (*Source, error) {
 	keys := sops.NewKeys(opts.AgeKeyFile)
-	opts = withDefaults(opts, keys)
 	var err error
 	if opts.Path, err = cleanPath(opts.Path); err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
+	opts = withDefaults(opts, keys)
 	if opts.Dir == "" {
 		return nil, errors.New("git: no directory to keep the repository in")
 	}

@@ -52,6 +52,7 @@ func (d *Desired) cloneMapsOf(kind Kind) {
 		d.Maintenances = maps.Clone(d.Maintenances)
 	case KindServerReadinessRule:
 		d.ReadinessRules = maps.Clone(d.ReadinessRules)
+	case KindImageCatalog: // has no map
 	case KindSecret:
 		d.Secrets = maps.Clone(d.Secrets)
 	}
@@ -80,6 +81,8 @@ func (d *Desired) remove(o Object) {
 		delete(d.Maintenances, id.Name)
 	case *ServerReadinessRule:
 		delete(d.ReadinessRules, id.Name)
+	case *ImageCatalog:
+		d.Images = nil
 	case *Secret:
 		delete(d.Secrets, Named[ObjectName](id.Namespace, id.Name))
 	}
@@ -93,6 +96,9 @@ func (k CrossChecker) StillFits(d *Desired, changes []Change) bool {
 	arrived := false
 	for _, change := range changes {
 		before, after := change.Before, change.After
+		if isCatalog(before) || isCatalog(after) {
+			return false // claims name what it has
+		}
 		switch {
 		case after == nil:
 			id := before.Identity()
@@ -108,7 +114,7 @@ func (k CrossChecker) StillFits(d *Desired, changes []Change) bool {
 		case before == nil:
 			arrived = true
 		}
-		if !sameClaims(before, after) || c.misses(after) {
+		if claim := c.desired.Claims[after.Identity().ClaimName()]; !sameClaims(before, after) || c.misses(after) || claim != nil && c.lacksImage(claim) {
 			return false
 		}
 	}
@@ -145,6 +151,11 @@ func sameClaims(before, after Object) bool {
 	default:
 		return true
 	}
+}
+
+func isCatalog(o Object) bool {
+	_, is := o.(*ImageCatalog)
+	return is
 }
 
 func (c *crossCheck) misses(o Object) bool {

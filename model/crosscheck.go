@@ -41,6 +41,12 @@ func (c *crossCheck) all() []Problem {
 	for _, s := range servers {
 		c.bootConfiguration(s)
 	}
+	for _, claim := range d.Claims {
+		if c.lacksImage(claim) {
+			c.conflict(claim, "spec.image", d.UnknownImage(claim.Spec.Image))
+			c.problems[len(c.problems)-1].Rule = RuleReference
+		}
+	}
 	if objects := d.objects(); slices.ContainsFunc(objects, hasCapital) {
 		clashes(c, objects, "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
 			return strings.ToLower(o.Identity().String())
@@ -172,6 +178,13 @@ func (c *crossCheck) bootConfiguration(s *Server) {
 	}
 }
 
+// lacksImage reports whether a claim names an image that the catalogue does not have. A catalogue that cannot be read may
+// have it.
+func (c *crossCheck) lacksImage(claim *ServerClaim) bool {
+	image := claim.Spec.Image
+	return IsCatalogName(image) && len(c.desired.CatalogImages(image)) == 0 && !c.desired.IsQuarantined(CatalogIdentity)
+}
+
 // describers are the objects that describe a BMC: itself, or a Server.
 func (c *crossCheck) describers() []Object {
 	all := make([]Object, 0, len(c.desired.BMCs))
@@ -236,6 +249,9 @@ func (d *Desired) objects() []Object {
 	objects = appendAll(objects, d.Claims)
 	objects = appendAll(objects, d.Maintenances)
 	objects = appendAll(objects, d.ReadinessRules)
+	if d.Images != nil {
+		objects = append(objects, d.Images)
+	}
 	return appendAll(objects, d.Secrets)
 }
 

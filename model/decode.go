@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"reflect"
@@ -39,7 +38,7 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
 			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
 	}
-	r := fileReader{file: file, opts: opts, text: data}
+	r := fileReader{file: file, opts: opts, source: &sourceText{text: data}}
 	docs := splitDocuments(data)
 	if mentionsSops(data) && r.sealed(docs) {
 		docs = nil
@@ -74,9 +73,7 @@ type fileReader struct {
 	encrypted map[*yaml.Node]bool
 	dataKey   string // Opened.Key
 	unknown   bool   // Opened.Unknown
-	text      []byte
-	lines     [][]byte // of text, once they are needed
-	source    []byte // of the document that is read
+	source    *sourceText
 }
 
 // manifestDecoder decodes one document of a file into an object.
@@ -92,7 +89,6 @@ func (r *fileReader) decoder(root *yaml.Node, offset int) manifestDecoder {
 }
 
 func (r *fileReader) document(doc document) {
-	r.source = doc.text
 	roots, bad := doc.parse()
 	for _, root := range roots {
 		r.manifest(root, doc.line-1, 0)
@@ -366,24 +362,7 @@ func (d manifestDecoder) secretMap(n *yaml.Node, encoded bool, m *Meta, values m
 		}
 		if ok || isNull(value) {
 			values[key.Value] = NewSensitive(text)
-			m.Places = append(m.Places, Place{pathText(d.path, key.Value), key.Line + d.offset, key.Column, d.reader.indentOf(value, d.offset)})
+			m.Places = append(m.Places, Place{pathText(d.path, key.Value), key.Line + d.offset, key.Column, d.indentOf(value)})
 		}
 	}
-}
-
-// indentOf returns the indentation of a block of text ("|"), as Place has it.
-func (r *fileReader) indentOf(n *yaml.Node, offset int) int {
-	if n.Style&yaml.LiteralStyle == 0 {
-		return 0
-	}
-	if r.lines == nil {
-		r.lines = bytes.Split(r.text, []byte("\n"))
-	}
-	at := min(n.Line+offset, len(r.lines)) // the index of the line after the "|"
-	for _, line := range r.lines[at:] {
-		if text := bytes.TrimLeft(line, " "); len(bytes.TrimSpace(text)) > 0 {
-			return len(line) - len(text)
-		}
-	}
-	return 0
 }

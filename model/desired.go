@@ -59,6 +59,7 @@ type Desired struct {
 	Maintenances   map[string]*ServerMaintenance
 	ReadinessRules map[string]*ServerReadinessRule
 	Secrets        map[ObjectName]*Secret
+	Images         *ImageCatalog // nil = there is none
 
 	// SecretFiles is the folder of the secrets outside Git; "" = all are in Git.
 	SecretFiles string
@@ -261,6 +262,8 @@ func (d *Desired) Add(o Object) {
 		d.Maintenances[o.Name] = o
 	case *ServerReadinessRule:
 		d.ReadinessRules[o.Name] = o
+	case *ImageCatalog:
+		d.Images = o
 	case *Secret:
 		d.Secrets[Named[ObjectName](o.Namespace, o.Name)] = o
 	}

@@ -33,6 +33,7 @@ const (
 	KindServerBootConfiguration Kind = "ServerBootConfiguration"
 	KindServerMaintenance       Kind = "ServerMaintenance"
 	KindServerReadinessRule     Kind = "ServerReadinessRule"
+	KindImageCatalog            Kind = "ImageCatalog"
 	KindSecret                  Kind = "Secret"
 )
 
@@ -506,6 +507,28 @@ type ServerReadinessRuleSpec struct {
 	Taint           Taint                 `json:"taint"`
 	ServerSelector  *metav1.LabelSelector `json:"serverSelector,omitempty"`
 }
+
+// ImageCatalog gives images names that claims use.
+type ImageCatalog struct {
+	Meta `json:"metadata"`
+	Spec ImageCatalogSpec `json:"spec"`
+}
+
+// ImageCatalogSpec has at most one image for each name and architecture.
+type ImageCatalogSpec struct {
+	Images []CatalogImage `json:"images"`
+}
+
+// CatalogImage is an image with a name.
+type CatalogImage struct {
+	Name         string `json:"name"`
+	Image        string `json:"image"`                  // a reference with a digest
+	Architecture string `json:"architecture,omitempty"` // amd64, arm64; "" = any that the image has
+	User         string `json:"user,omitempty"`         // the image's login user, "" = unknown
+}
+
+// Identity implements Object.
+func (o *ImageCatalog) Identity() Identity { return Identity{Kind: KindImageCatalog, Name: o.Name} }
 
 // RequiredCondition is a condition type, or the key of a label, and the status that it must
 // have.

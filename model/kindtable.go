@@ -24,13 +24,14 @@ var kindTable = map[Kind]kindInfo{
 	KindServerBootConfiguration: {new: func() Object { return new(ServerBootConfiguration) }, namespaced: true},
 	KindServerMaintenance:       {new: func() Object { return new(ServerMaintenance) }},
 	KindServerReadinessRule:     {new: func() Object { return new(ServerReadinessRule) }},
+	KindImageCatalog:            {new: func() Object { return new(ImageCatalog) }},
 	KindSecret:                  {new: func() Object { return new(Secret) }, namespaced: true, core: true},
 }
 
 // Kinds are the kinds that Ingot reads, in the order of a server's life.
 var Kinds = []Kind{
 	KindEndpoint, KindBMC, KindBMCSecret, KindServer, KindServerClaim, KindServerBootConfiguration,
-	KindServerMaintenance, KindServerReadinessRule, KindSecret,
+	KindServerMaintenance, KindServerReadinessRule, KindImageCatalog, KindSecret,
 }
 
 // Namespaced reports whether objects of the kind live in a namespace.
@@ -112,6 +113,7 @@ var fieldValues = map[reflect.Type]map[string][]string{
 	reflect.TypeFor[Toleration]():              {"operator": tolerationOps},
 	reflect.TypeFor[RequiredCondition]():       {"requiredStatus": conditionStatus},
 	reflect.TypeFor[ServerReadinessRuleSpec](): {"enforcementMode": enforcementModes},
+	reflect.TypeFor[CatalogImage]():            {"architecture": imageArchitectures},
 	reflect.TypeFor[macPrefixEntry]():          {"protocolScheme": protocolSchemes},
 	reflect.TypeFor[macPrefixConsole]():        {"type": consoleNames},
 }

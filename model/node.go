@@ -32,8 +32,8 @@ type nodeDecoder struct {
 	offset int    // lines of the file before the document
 	object string // Problem.Object
 	root   *yaml.Node
-	source []byte // that root was parsed from; nil = not known
-	quiet  bool   // the document holds secrets: problems must not show its values
+	source *sourceText // that root was parsed from; nil = not known
+	quiet  bool        // the document holds secrets: problems must not show its values
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
 

@@ -166,12 +166,34 @@ func (d *nodeDecoder) lineOf(n *yaml.Node, line int) (at *yaml.Node, isOwn bool)
 	if n.Style&yaml.LiteralStyle == 0 || d.holdsEncrypted(n) {
 		return n, false
 	}
-	at = &yaml.Node{Kind: n.Kind, Line: n.Line + line, Column: n.Column}
-	if lines := bytes.Split(d.source, []byte("\n")); at.Line <= len(lines) {
-		text := lines[at.Line-1]
-		at.Column = len(text) - len(bytes.TrimLeft(text, " ")) + 1
+	return &yaml.Node{Kind: n.Kind, Line: n.Line + line, Column: d.indentOf(n) + 1}, true
+}
+
+// indentOf returns the indentation of a literal block ("|"), as Place has it.
+func (d *nodeDecoder) indentOf(n *yaml.Node) int {
+	if n.Style&yaml.LiteralStyle == 0 || d.source == nil {
+		return 0
 	}
-	return at, true
+	return d.source.indentAfter(n.Line + d.offset)
+}
+
+// sourceText is the text of a file, for the positions that YAML's nodes do not have.
+type sourceText struct {
+	text  []byte
+	lines [][]byte // of text, once they are needed
+}
+
+// indentAfter returns the indentation of the first line with text after a line, which counts from 1.
+func (s *sourceText) indentAfter(line int) int {
+	if s.lines == nil {
+		s.lines = bytes.Split(s.text, []byte("\n"))
+	}
+	for _, next := range s.lines[min(line, len(s.lines)):] {
+		if text := bytes.TrimLeft(next, " "); len(bytes.TrimSpace(text)) > 0 {
+			return len(next) - len(text)
+		}
+	}
+	return 0
 }
 
 // pathText writes a path as people do: spec.taints[1].effect. A name that holds

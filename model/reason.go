@@ -58,6 +58,7 @@ const (
 	ReasonArmFailed             Reason = "ArmFailed"             // a boot could not be prepared, for a reason that is not known
 	ReasonSecretMissing         Reason = "SecretMissing"         // a Secret or BMCSecret is not in Git, or belongs to another
 	ReasonInvalidReference      Reason = "InvalidReference"      // the image is not a valid image reference
+	ReasonImageUnknown          Reason = "ImageUnknown"          // images.yaml does not have the image
 	ReasonRegistryNotAllowed    Reason = "RegistryNotAllowed"    // the host of its image is not allowed
 	ReasonUnauthorized          Reason = "Unauthorized"          // its registry rejects the credentials
 	ReasonNotFound              Reason = "NotFound"              // there is no such image
@@ -179,7 +180,7 @@ var Reasons = []Reason{
 	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonBootMethodMismatch, ReasonBootTimeout,
 	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonPowerIgnored,
 	ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
-	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
+	ReasonInvalidReference, ReasonImageUnknown, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
 	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,

@@ -105,6 +105,9 @@ type RecordClaim struct {
 	Tenant string `json:"tenant,omitempty"`
 	// Power is the power state that the claim was last seen to ask for.
 	Power Power `json:"power,omitempty"`
+	// Image is the image that the claim's name meant when the server was bound, or last reprovisioned; nil = the claim
+	// has a reference.
+	Image *CatalogImage `json:"image,omitempty"`
 	// Cleanup is how the claim was last seen to ask for its disks to be wiped
 	// (AnnotationCleanup), until they are: the claim is gone by then.
 	Cleanup string `json:"cleanup,omitempty"`
@@ -178,6 +181,8 @@ type RecordInstall struct {
 	// server is booted from the network; "" = it was, or that is not known.
 	Reprovision string `json:"reprovision,omitempty"`
 	Replaces    string `json:"replaces,omitempty"`
+	// ReplacesImage is RecordClaim.Image before that reprovision; nil = it did not change.
+	ReplacesImage *CatalogImage `json:"replacesImage,omitempty"`
 }
 
 // RecordDisks is what a wipe has to account for, and what the last one did.

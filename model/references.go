@@ -116,6 +116,8 @@ func (d *Desired) has(id Identity) bool {
 		return is(d.Maintenances[id.Name], id)
 	case KindServerReadinessRule:
 		return is(d.ReadinessRules[id.Name], id)
+	case KindImageCatalog:
+		return d.Images != nil
 	case KindSecret:
 		return is(d.Secrets[Named[ObjectName](id.Namespace, id.Name)], id)
 	}

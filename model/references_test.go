@@ -32,9 +32,9 @@ spec:
   bmcRef: {name: oob-001a2b3c4d5e}, serverClaimRef: {namespace: other, name: web}, bootConfigurationRef: {name: nothing}}}
 ---
 {apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {name: web}, spec: {
-  power: "On", image: os, serverRef: {name: rack9}, ignitionSecretRef: {name: ignition}, userDataRef: {name: data}}}
+  power: "On", image: "os:1", serverRef: {name: rack9}, ignitionSecretRef: {name: ignition}, userDataRef: {name: data}}}
 ---
-{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerBootConfiguration, metadata: {name: boot, namespace: other}, spec: {image: os,
+{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerBootConfiguration, metadata: {name: boot, namespace: other}, spec: {image: "os:1",
   serverRef: {name: rack9}, ignitionSecretRef: {name: data}}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: ignitions}}
@@ -53,7 +53,7 @@ f:17:18: Server s1: spec.bmcRef.name: no manifest here defines BMC mispelt, did 
 f:17:51: Server s1: spec.serverClaimRef.name: no manifest here defines ServerClaim default/wbe, did you mean "web"?
 f:20:78: Server s2: spec.serverClaimRef.name: no manifest here defines ServerClaim other/web
 f:20:113: Server s2: spec.bootConfigurationRef.name: no manifest here defines ServerBootConfiguration default/nothing
-f:23:79: ServerClaim default/web: spec.ignitionSecretRef.name: no manifest here defines Secret default/ignition, did you mean "ignitions"?
+f:23:83: ServerClaim default/web: spec.ignitionSecretRef.name: no manifest here defines Secret default/ignition, did you mean "ignitions"?
 f:26:55: ServerBootConfiguration other/boot: spec.ignitionSecretRef.name: no manifest here defines Secret other/data; one outside Git is in the folder that secretFiles names
 `
 	objects, problems := Decode("f", []byte(danglers), DecodeOptions{})

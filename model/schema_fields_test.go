@@ -52,6 +52,9 @@ const (
 	imagePattern = urlPattern + `|(?:oci:(?:/` + layoutPart + `)+|` + imageName + `)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
 		`(?:@(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?`
 
+	pinnedPattern = urlPattern + `|(?:oci:(?:/` + layoutPart + `)+|` + imageName + `)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
+		`@(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})`
+
 	// Of the first octet of one device's address the lowest bit is not set.
 	hexPair    = `[0-9A-Fa-f]{2}`
 	firstPair  = `[0-9A-Fa-f][02468ACEace]`
@@ -209,8 +212,17 @@ var fieldSchemas = map[string]fieldSchema{
 	"ServerMaintenanceSpec.policy": {
 		about: "OwnerApproval: it begins once the claim that has the server approves. Enforced, the default: it does not ask.",
 	},
-	"ServerMaintenanceSpec.serverPower":  {about: "The power state of the server when it begins; Off where it is left out."},
-	"ServerMaintenanceSpec.reason":       {about: "For people."},
+	"ServerMaintenanceSpec.serverPower": {about: "The power state of the server when it begins; Off where it is left out."},
+	"ServerMaintenanceSpec.reason":      {about: "For people."},
+	"ImageCatalog.spec":                 {about: "The images that claims name."},
+	"ImageCatalogSpec.images":           {about: "One entry for each name and architecture.", most: maxEntries},
+	"CatalogImage.name":                 {about: "What claims write as their image: letters, digits and '-'.", text: spaceText},
+	"CatalogImage.image": {
+		about: "The image with its digest: registry.example.com/os/image@sha256:…, or https://…#sha256:… of a disk image.",
+		text:  textSchema{pattern: pinnedPattern, want: "want an image with a digest", max: 1024},
+	},
+	"CatalogImage.architecture":          {about: "The architecture of servers that the image is for; any where it is left out.", text: textSchema{values: imageArchitectures}},
+	"CatalogImage.user":                  {about: "The login user of the image, for the status of claims.", text: textSchema{pattern: imageUserPattern, want: "want the name of a login user, such as debian"}},
 	"ServerReadinessRule.spec":           {about: "The conditions that servers have to meet before claims get them."},
 	"ServerReadinessRuleSpec.conditions": {about: "All of them have to hold.", least: 1, most: MaxRequiredConditions},
 	"ServerReadinessRuleSpec.taint":      {about: "The taint that servers have until then."},

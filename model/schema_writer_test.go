@@ -34,6 +34,9 @@ func (w *schemaWriter) document() schema {
 	if !w.kind.Namespaced() {
 		metadata["namespace"] = schema{"type": nullOr("string"), "deprecationMessage": "a " + string(w.kind) + " has no namespace: ignored"}
 	}
+	if w.kind == KindImageCatalog {
+		metadata["name"] = schema{"const": CatalogName}
+	}
 	if w.kind.secret() {
 		secretSchemas(s, p)
 	}

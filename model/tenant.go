@@ -32,8 +32,8 @@ func (t *Tenant) AllowedKinds() []Kind {
 	switch {
 	case len(t.Kinds) == 0:
 		return []Kind{KindServerClaim, KindSecret}
-	case slices.Contains(t.Kinds, anything):
-		return Kinds
+	case slices.Contains(t.Kinds, anything): // the ImageCatalog is in a file of its own, see WithCatalog
+		return slices.DeleteFunc(slices.Clone(Kinds), func(k Kind) bool { return k == KindImageCatalog })
 	}
 	return t.Kinds
 }

@@ -58,6 +58,9 @@ func check(r *nodeDecoder, o Object) {
 		d.in("spec", func() { checkMaintenance(d, &o.Spec) })
 	case *ServerReadinessRule:
 		d.in("spec", func() { checkReadinessRule(d, &o.Spec) })
+	case *ImageCatalog:
+		d.in("metadata", func() { d.oneOf("name", o.Name, []string{CatalogName}) })
+		d.in("spec", func() { checkCatalog(d, &o.Spec) })
 	}
 }
 
@@ -372,6 +375,9 @@ func (d *fieldChecker) image(image string) {
 		return
 	}
 	d.place("image")
+	if IsCatalogName(image) {
+		return
+	}
 	if IsImageURL(image) {
 		if _, err := ParseImageURL(image); err != nil {
 			d.bad("image", err.Error())

@@ -75,6 +75,9 @@ type Options struct {
 	Store          Store
 	BMCs           BMCs
 	Boots          Boots
+	// Check reports why a boot of a claim without a server is not possible: its image cannot be resolved, or its Secret
+	// cannot be compiled. nil = boots are not checked before claims get servers.
+	Check func(ctx context.Context, b proposal.Boot) error
 	// Leading reports whether this process may act; nil = always. A replica that
 	// has lost the lead, or cannot tell, begins nothing.
 	Leading func() bool
@@ -105,6 +108,7 @@ type Loop struct {
 	soon    chan struct{} // something waits for the next plan
 	dirty   chan struct{} // something the status branch shows may have changed
 	workers workers
+	checks  *bootChecks
 	moves   sync.WaitGroup
 
 	urgent  chan struct{} // a decision waits for the status branch to show it
@@ -150,6 +154,7 @@ func NewLoop(o Options) *Loop {
 		dirty:    make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
 		workers:  newWorkers(),
+		checks:   newBootChecks(),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]reading.State),
@@ -313,8 +318,9 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.mu.Lock()
 	l.queue = queue{r.Queued, in}
 	l.mu.Unlock()
+	next := proposal.Earlier(r.Next, l.checkBoots(ctx, r.Wanted, now))
 	l.Metrics.part("start", begun, l.Clock())
-	return r.Next, nil
+	return next, nil
 }
 
 // failing counts the servers and BMCs that failed when last tried.
@@ -511,6 +517,9 @@ func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName
 	in.First = l.first
 	l.mu.Unlock()
 
+	if l.Check != nil {
+		in.Checked = l.checks.results()
+	}
 	in.Observed = l.Store.Observed()
 	in.Addresses = leasedTo(in.Observed.Servers, l.Addresses)
 	in.Busy = make(map[model.ServerName]bool, len(busy))
@@ -527,7 +536,7 @@ func (l *Loop) isStored(in *world.Input) bool {
 	announced := reflect.ValueOf(in.Shown).Pointer() == reflect.ValueOf(l.shown).Pointer() && in.Unannounced.Equal(l.unannounced)
 	busy := len(in.Busy) == len(l.busy) && len(in.BusyBMCs) == len(l.busyBMCs)
 	l.mu.Unlock()
-	return read && announced && busy && in.Observed == l.Store.Observed() && l.isCurrent(in)
+	return read && announced && busy && (l.Check == nil || l.checks.isShown()) && in.Observed == l.Store.Observed() && l.isCurrent(in)
 }
 
 // Announced notes which intents the status branch shows.

@@ -17,6 +17,7 @@ type Metrics struct {
 	results   *prometheus.CounterVec
 	actions   *prometheus.HistogramVec
 	failures  *prometheus.CounterVec
+	checks    *prometheus.CounterVec
 	moves     prometheus.Gauge
 	unmatched prometheus.Gauge
 	loopLag   prometheus.Histogram
@@ -48,6 +49,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_action_failures_total", Help: "Actions on servers that failed, by action and reason.",
 		}, []string{"action", "reason"}),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_boot_checks_total", Help: "Checks of the image and Secret of claims before they get a server, by result.",
+		}, []string{"result"}),
 		moves: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs in progress.",
 		}),
@@ -74,7 +78,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		timings: newTimings(reg),
 	}
 	m.start()
-	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.unmatched, m.loopLag, m.lag, m.publish, m.plannedAt, m.publishedAt)
+	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.checks, m.moves, m.unmatched, m.loopLag, m.lag, m.publish, m.plannedAt, m.publishedAt)
 	return m
 }
 
@@ -85,13 +89,14 @@ func (m *Metrics) start() {
 	}
 	for _, r := range []string{publishSuccess, publishError} {
 		m.publish.WithLabelValues(r)
+		m.checks.WithLabelValues(r)
 	}
 	for _, a := range actionNames {
 		m.failures.WithLabelValues(a, otherLabel)
 	}
 }
 
-// The values of the label result of commits to the status branch.
+// The values of the label result of commits to the status branch, and of checks.
 const (
 	publishSuccess = "success"
 	publishError   = "error"
@@ -182,6 +187,17 @@ func (m *Metrics) acted(a proposal.Action, took time.Duration, failed *proposal.
 func (m *Metrics) failed() {
 	if m != nil {
 		m.results.WithLabelValues("error_reconcile").Inc()
+	}
+}
+
+// checked counts a check of a boot.
+func (m *Metrics) checked(failed *proposal.Failure) {
+	switch {
+	case m == nil:
+	case failed == nil:
+		m.checks.WithLabelValues(publishSuccess).Inc()
+	default:
+		m.checks.WithLabelValues(publishError).Inc()
 	}
 }
 

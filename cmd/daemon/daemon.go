@@ -196,7 +196,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.network.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Records: d.registry.Records},
-		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Lead.Leading, State: d.leader.present, Pools: d.network.pools, Leased: d.network.leasedAt, Addresses: d.network.leasedAddresses,
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Check: d.boots.Check, Leading: d.registry.Lead.Leading, State: d.leader.present, Pools: d.network.pools, Leased: d.network.leasedAt, Addresses: d.network.leasedAddresses,
 		Policy: rules, DigestKey: d.registry.DigestKey, Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Lead.Fence, Holder: d.holder}

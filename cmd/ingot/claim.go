@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,8 @@ import (
 
 type claimCommand struct {
 	Name       string   `arg:"" help:"The claim's name, or NAMESPACE/NAME. Default of the namespace: default."`
-	Image      string   `required:"" placeholder:"IMAGE" help:"The image that the server boots, or that is written to its disk: registry.example.com/name:tag, https://host/path#sha256:digest of a disk image, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
+	OS         string   `name:"os" required:"" xor:"image" placeholder:"NAME" help:"An image of images.yaml, such as debian-13."`
+	Image      string   `required:"" xor:"image" placeholder:"IMAGE" help:"The image that the server boots, or that is written to its disk: registry.example.com/name:tag, https://host/path#sha256:digest of a disk image, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
 	Server     string   `placeholder:"NAME" help:"Claim this server. Default: any that is free."`
 	Selector   string   `short:"l" placeholder:"SELECTOR" help:"Claim a server with these labels: rack=7,zone in (a,b),!gpu."`
 	Ignition   string   `placeholder:"SECRET" help:"The Secret, in the claim's namespace, with the Ignition or the cloud-init user-data for the first boot."`
@@ -36,6 +38,7 @@ Exits 1, having written nothing, if a manifest or claim of this name exists or t
 
 Examples:
 
+  ingot claim web-1 --os debian-13
   ingot claim web-1 --image oci:probe
   ingot claim web-1 --image registry.example.com/images/flatcar:4230.2 --selector rack=7
   ingot claim prod/db-1 --image https://images.example.com/debian-13.qcow2#sha512:… --server rack7-bmc-01-system-0
@@ -45,8 +48,11 @@ Examples:
 
 // Validate implements kong's validation of arguments.
 func (k *claimCommand) Validate() error {
-	if k.Image == "" {
-		return nil // kong says that it is missing
+	switch {
+	case k.OS != "" && !model.IsCatalogName(k.OS):
+		return fmt.Errorf("--os %q: want a name of %s, of lower-case letters, digits and '-'; a whole reference is given with --image", k.OS, model.CatalogFile)
+	case k.Image == "":
+		return nil // kong says that it is missing, or there is --os
 	}
 	if name, ok := strings.CutPrefix(k.Image, "oci:"); ok && name != "" && !strings.HasPrefix(name, "/") {
 		k.Image = "oci:" + config.Default().Boot.ImageDirs[0] + "/" + name
@@ -124,7 +130,7 @@ func (k claimCommand) checkFolder(ctx context.Context, c *console) error {
 }
 
 func (k claimCommand) manifest(namespace, name string) (string, error) {
-	spec := model.ServerClaimSpec{Power: model.PowerOn, Image: k.Image}
+	spec := model.ServerClaimSpec{Power: model.PowerOn, Image: cmp.Or(k.OS, k.Image)}
 	if k.Server != "" {
 		spec.ServerRef = &model.LocalRef{Name: k.Server}
 	}

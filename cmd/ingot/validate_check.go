@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -104,7 +105,14 @@ func (m *manifestCheck) file(name string, data []byte, asked bool) {
 	}
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
-	m.tenants.Place(name, objects)
+	tenants := m.tenants
+	if of := tenants.Of(name); path.Base(name) == model.CatalogFile && (of == nil || of.Path == ".") {
+		tenants = tenants.WithCatalog(path.Dir(name)) // git.path is not known
+	}
+	tenants.Place(name, objects)
+	if name != displayName("-") {
+		model.PlaceCatalog("", name, objects)
+	}
 	for _, o := range objects {
 		if o.Metadata().Refused != "" {
 			m.problems = append(m.problems, model.RefusedProblem(o))
@@ -194,8 +202,37 @@ func (m *manifestCheck) twice() {
 	}
 }
 
+// findCatalog reads the catalogue that claims need, where only some files of a repository are checked: it is in the nearest
+// folder above them, up to the root of the clone.
+func (m *manifestCheck) findCatalog() {
+	for _, claim := range m.desired.Claims {
+		if m.desired.Images != nil || m.desired.IsQuarantined(model.CatalogIdentity) {
+			return
+		}
+		if !model.IsCatalogName(claim.Spec.Image) {
+			continue
+		}
+		file, _ := claim.Position()
+		for dir := path.Dir(file); ; dir = path.Dir(dir) {
+			if data, err := os.ReadFile(path.Join(dir, model.CatalogFile)); err == nil {
+				objects, _ := model.Decode(model.CatalogFile, data, model.DecodeOptions{})
+				for _, o := range objects {
+					if catalog, is := o.(*model.ImageCatalog); is {
+						m.desired.Images = catalog
+					}
+				}
+				break
+			}
+			if _, err := os.Stat(path.Join(dir, ".git")); err == nil || dir == path.Dir(dir) {
+				break
+			}
+		}
+	}
+}
+
 // finish checks the objects against one another and counts.
 func (m *manifestCheck) finish(search *manifestSearch) *validation {
+	m.findCatalog()
 	m.twice()
 	for _, p := range m.problems {
 		if id, ok := model.ParseIdentity(p.Object); ok && len(m.places[id]) == 0 {

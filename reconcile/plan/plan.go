@@ -49,7 +49,7 @@ func Plan(in *world.Input) *Result {
 		}
 	}
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.Maintenances
-	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
+	r.ReadinessRules, r.Unmatched, r.Wanted = bound.Rules, f.unmatched(bound), bound.Wanted
 	f.planServers(r)
 	r.Asked = f.asked
 	if !reflect.DeepEqual(f.Record, &in.Observed.Fleet) {
@@ -98,8 +98,12 @@ func (f *planner) bindClaims() *bind.Fleet {
 	}
 	in := bind.Input{
 		Moment: f.Moment, Servers: make([]*bind.View, 0, len(f.Servers)), Claims: f.Claims, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
+		Checked: f.In.Checked,
 	}
 	for _, s := range f.Servers {
+		if s.State() == model.StateAvailable {
+			s.Architecture = proposal.ArchitectureOf(s.Server).Name
+		}
 		in.Servers = append(in.Servers, &s.View)
 	}
 	r := bind.Plan(in)

@@ -37,7 +37,8 @@ type Result struct {
 	Endpoints      []*bmcs.Endpoint
 	Maintenances   []world.Maintenance
 	ReadinessRules []bind.ReadinessRule
-	Unmatched      []model.Problem // warnings: Git names servers that are not known
+	Unmatched      []model.Problem                    // warnings: Git names servers that are not known
+	Wanted         map[proposal.BootKey]proposal.Boot // the boots that Input.Checked should have
 }
 
 // QueuedMove is a move that waits for another to end.

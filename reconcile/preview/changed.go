@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/install"
@@ -153,6 +154,56 @@ func (c *comparison) otherCleanup(e Effect, rec *model.ServerRecord, before, aft
 	}
 	e.Message = fmt.Sprintf("has its disks %s %s; without this: %s", after, when, before)
 	c.add(e)
+}
+
+// changedImages are the names that mean another image with the commit.
+func (c *comparison) changedImages() {
+	names := make(map[string]bool)
+	for _, d := range []*model.Desired{c.Base, c.Head} {
+		if d.Images != nil {
+			for _, i := range d.Images.Spec.Images {
+				names[i.Name] = true
+			}
+		}
+	}
+	for name := range names {
+		was, is := imagesText(c.Base.CatalogImages(name)), imagesText(c.Head.CatalogImages(name))
+		if was == is {
+			continue
+		}
+		var waiting []string
+		bound := 0
+		for _, cl := range c.after.last.Claims {
+			switch s := c.before.servers[cl.Server]; {
+			case cl.Manifest == nil || cl.Manifest.Spec.Image != name:
+			case cl.Server == "":
+				waiting = append(waiting, string(cl.Name))
+			case s != nil && s.Record.Claim.Name == cl.Name:
+				bound++
+			}
+		}
+		e := Effect{Kind: OtherImage, value: name, Image: is, Message: fmt.Sprintf("means %s instead of %s", is, was)}
+		if len(waiting) > 0 {
+			e.Message += fmt.Sprintf("; %s without a server get it: %s", text.Plural(len(waiting), "claim"), text.List(waiting, ", "))
+		}
+		if bound > 0 {
+			e.Message += fmt.Sprintf("; %s with a server keep their images until %s has a new value", text.Plural(bound, "claim"), model.AnnotationReprovision)
+		}
+		c.add(e)
+	}
+}
+
+// imagesText shows the images of a name.
+func imagesText(images []model.CatalogImage) string {
+	var texts []string
+	for _, i := range images {
+		says := i.Image
+		if i.Architecture != "" {
+			says += " (" + i.Architecture + ")"
+		}
+		texts = append(texts, says)
+	}
+	return cmp.Or(strings.Join(texts, ", "), "nothing")
 }
 
 // changedBMCs are the BMCs that the commit adds, changes and takes away.

@@ -19,6 +19,7 @@ const (
 	Cleanup    Kind = "cleanup"     // a server's disks are treated otherwise once it is released
 	Wait       Kind = "wait"        // a claim has no server
 	Withdraw   Kind = "withdraw"    // a claim that had no server is gone
+	OtherImage Kind = "image"       // a name of images.yaml means another image
 	Hold       Kind = "hold"        // a server is left alone
 	BMCAdded   Kind = "bmc-added"   // a BMC is contacted
 	BMCChanged Kind = "bmc-changed" // a BMC is contacted elsewhere, or otherwise

@@ -42,6 +42,7 @@ func Of(in Input) *Preview {
 	c.changedServers()
 	c.changedClaims()
 	c.changedBMCs()
+	c.changedImages()
 	p := &Preview{Base: in.Base.Revision, Head: in.Head.Revision, Effects: c.effects, Held: c.held(), Problems: c.problems(), Notes: in.Notes}
 	p.sort()
 	p.Verdict = p.verdict()

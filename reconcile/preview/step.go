@@ -37,7 +37,10 @@ func (f *future) describe(e *Effect, p *proposal.Proposal) {
 	case proposal.StepWipe:
 		e.Cleanup, e.Message = after.mode, fmt.Sprintf("was kept as claim %s left it, and has its disks %s now", e.Claim, after)
 	case proposal.StepReprovision:
-		e.Image, e.Destructive = c.Spec.Image, true
+		e.Image, e.Destructive = imageText(c, s.Record), true
+		if had := s.Record.Install.ReplacesImage; had != nil {
+			e.Image += " instead of " + had.Image
+		}
 		e.Message = fmt.Sprintf("is powered off and installed again for claim %s, with image %s%s", e.Claim, e.Image, eachTime(c))
 		if p.Takes == nil {
 			e.Message = fmt.Sprintf("is installed again for claim %s, with image %s%s, as asked for while its claim was Off", e.Claim, e.Image, eachTime(c))
@@ -64,7 +67,8 @@ func (f *future) describe(e *Effect, p *proposal.Proposal) {
 			e.Message = "was found running: it is powered off, and its probe is booted"
 		}
 	case proposal.StepBind:
-		e.Image, e.Message = c.Spec.Image, bindText(c)
+		e.Image = imageText(c, s.Record)
+		e.Message = bindText(c, e.Image)
 	case proposal.StepAdopt:
 		e.Message = fmt.Sprintf("serves claim %s as it runs (serverClaimRef)", e.Claim)
 	case proposal.StepRename:
@@ -101,14 +105,22 @@ func (e *Effect) release(d disposal) {
 	}
 }
 
-func bindText(c *model.ServerClaim) string {
+// imageText is the image of a claim, with its meaning if it is a name.
+func imageText(c *model.ServerClaim, rec *model.ServerRecord) string {
+	if named := rec.Claim.Image; named != nil && named.Name == c.Spec.Image {
+		return named.Name + " (" + named.Image + ")"
+	}
+	return c.Spec.Image
+}
+
+func bindText(c *model.ServerClaim, image string) string {
 	switch {
 	case c.Spec.Power == model.PowerOff:
 		return fmt.Sprintf("is bound to claim %s, and stays Off", c.ClaimName())
 	case c.Spec.Image == "":
 		return fmt.Sprintf("is bound to claim %s, and booted as it says", c.ClaimName())
 	}
-	return fmt.Sprintf("is bound to claim %s, and image %s is installed%s", c.ClaimName(), c.Spec.Image, eachTime(c))
+	return fmt.Sprintf("is bound to claim %s, and image %s is installed%s", c.ClaimName(), image, eachTime(c))
 }
 
 // eachTime says that a claim is booted from the network each time, "" if it is not.

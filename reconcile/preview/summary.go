@@ -38,6 +38,7 @@ var counted = []struct {
 	{Pending, "change waits to be asked for", "changes wait to be asked for"},
 	{Wait, "claim waits", "claims wait"},
 	{Withdraw, "claim that had no server is gone", "claims that had no server are gone"},
+	{OtherImage, "image of images.yaml changes", "images of images.yaml change"},
 	{Hold, "server is left alone", "servers are left alone"},
 	{BMCAdded, "BMC is new", "BMCs are new"},
 	{BMCChanged, "BMC is changed", "BMCs are changed"},
@@ -98,6 +99,8 @@ func (e *Effect) What() string {
 	switch {
 	case e.Server != "":
 		return "server " + string(e.Server)
+	case e.Kind == OtherImage:
+		return "image " + e.value
 	case e.BMC != "":
 		return "BMC " + string(e.BMC)
 	}

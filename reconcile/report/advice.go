@@ -61,6 +61,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonArmFailed:              {proposal.RackOperator, "see Ingot's log at that time; it is tried again"},
 	model.ReasonSecretMissing:          {proposal.Tenant, "commit the missing secret, or put it where the message says"},
 	model.ReasonInvalidReference:       {proposal.Tenant, "correct the image of the claim"},
+	model.ReasonImageUnknown:           {proposal.Tenant, "name an image of images.yaml, or write the whole reference"},
 	model.ReasonRegistryNotAllowed:     {proposal.RackOperator, "add the host to boot.registries or the folder to boot.imageDirs, or name an image elsewhere"},
 	model.ReasonUnauthorized:           {proposal.RackOperator, "correct the credentials in boot.credentialsFile"},
 	model.ReasonNotFound:               {proposal.Tenant, "push the image, or correct its name"},

@@ -9,7 +9,6 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
-	"ingot/reconcile/plan/boot"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -66,7 +65,7 @@ func (i *ImageStatus) found(by string) string {
 	for _, l := range i.Layers {
 		parts = append(parts, fmt.Sprintf("%s of %s", l.Name, mebibytes(l.SizeBytes)))
 	}
-	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), boot.Architecture{Name: i.Architecture, By: by})
+	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), proposal.Architecture{Name: i.Architecture, By: by})
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -17,10 +17,12 @@ import (
 // ClaimStatus is what is so of a claim.
 type ClaimStatus struct {
 	Overview
-	Phase      string             `json:"phase"` // Bound, Unbound
-	Server     model.ServerName   `json:"server,omitempty"`
-	Tenant     string             `json:"tenant,omitempty"` // path of git.tenants below which it stands
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	Phase  string           `json:"phase"` // Bound, Unbound
+	Server model.ServerName `json:"server,omitempty"`
+	// Image is what the name of the claim's image meant when it got the server, or was last reprovisioned.
+	Image      *model.CatalogImage `json:"image,omitempty"`
+	Tenant     string              `json:"tenant,omitempty"` // path of git.tenants below which it stands
+	Conditions []metav1.Condition  `json:"conditions,omitempty"`
 }
 
 func (v *view) claimDocument(c *bind.Claim) *Document {
@@ -41,6 +43,7 @@ func (v *view) claimStatus(c *bind.Claim) ClaimStatus {
 		st.Phase, st.Conditions = "Unbound", []metav1.Condition{condition(typeBound, false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen)}
 	} else {
 		st.Phase, st.Server, st.Conditions = "Bound", s.Name, v.server(s).boundConditions(c.Manifest)
+		st.Image = s.Record.Claim.Image
 	}
 	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 		why := laws.AbsentWhy("the claim", a)

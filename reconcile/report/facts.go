@@ -45,6 +45,9 @@ func (d *Documents) Facts(o *Document) []Fact {
 		o.serverFacts(f, sum, status)
 	case ClaimStatus:
 		f.add("image", sum.Image)
+		if status.Image != nil {
+			f.add("resolved image", status.Image.Image)
+		}
 		f.add("addresses", sum.AddressText())
 		f.add("log in", sum.Login)
 		f.add("git.tenants", d.tenant(status.Tenant))

@@ -146,7 +146,11 @@ func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := booting.BootOf(d, t, b.Registry.DigestKey)
+	var pinned *model.CatalogImage
+	if rec := b.Registry.Observed().Servers[t.Server]; rec != nil {
+		pinned = rec.Claim.Image
+	}
+	boot, same := booting.BootOf(d, t, pinned, b.Registry.DigestKey)
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}

@@ -20,6 +20,8 @@ type Input struct {
 	// Hold says why no claim may be bound; zero if claims may be bound.
 	Hold       proposal.Why
 	Unreadable []model.UnreadableRecord
+	// Checked are the results of checks of boots; a claim whose boot has none gets no server. nil = boots are not checked.
+	Checked map[proposal.BootKey]proposal.Checked
 }
 
 // View is a server as claims see it.
@@ -28,6 +30,7 @@ type View struct {
 	Labels           map[string]string
 	Unfree           string // in a few words why an Available server cannot be bound; "" if it can
 	Coming           bool   // it becomes free without an action of a person
+	Architecture     string // of an Available server
 
 	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules that hold for the first time.
 	Taints       []proposal.RuleTaint
@@ -125,14 +128,56 @@ func (f *Fleet) serve(queue []waitingClaim) {
 		for len(g.candidates) > 0 && f.Servers[g.candidates[0]].Binds != nil {
 			g.candidates = g.candidates[1:]
 		}
-		if len(g.candidates) == 0 {
-			c.Why = f.unbound(g)
+		s, why := f.pick(c)
+		if s == nil {
+			c.Why = why
 			continue
 		}
-		s := f.Servers[g.candidates[0]]
 		s.Binds = c.Manifest
 		c.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "server " + string(s.Name) + " is chosen for it"}
 	}
+}
+
+// pick returns the best free server for a claim that can boot there, or why the claim gets none.
+func (f *Fleet) pick(c waitingClaim) (s *View, why proposal.Why) {
+	lacking := "" // the architecture that the image does not have
+	for _, i := range c.group.candidates {
+		s := f.Servers[i]
+		if s.Binds != nil || lacking != "" && s.Architecture == lacking {
+			continue
+		}
+		if why = f.unchecked(c.Manifest, s.Architecture); why.Reason == "" {
+			return s, why
+		} else if why.Reason != model.ReasonNoArchitecture {
+			return nil, why
+		}
+		lacking = s.Architecture
+	}
+	if why.Reason == "" {
+		why = f.unbound(c.group)
+	}
+	return nil, why
+}
+
+// unchecked says why a claim must not get a server of an architecture yet, although one is free, and asks for the check.
+func (f *Fleet) unchecked(c *model.ServerClaim, architecture string) proposal.Why {
+	boot, why := booting.BootOfClaim(f.Desired, c)
+	if model.IsCatalogName(boot.Image) && why.Reason == "" {
+		var named *model.CatalogImage
+		if named, why = proposal.FindImage(f.Desired, boot.Image, architecture); named != nil {
+			boot.Image = named.Image
+		}
+	}
+	if why.Reason != "" || f.Checked == nil || boot.Image == "" {
+		return why
+	}
+	boot.Architecture, boot.Ticket = architecture, model.Ticket{Purpose: model.PurposeClaim, Always: c.Annotations[model.AnnotationBoot] == "always"}
+	key := proposal.BootKey{Digest: booting.BootDigest(boot), Architecture: architecture, Always: boot.Ticket.Always}
+	f.Wanted[key] = boot
+	if done, known := f.Checked[key]; known {
+		return proposal.UncheckedWhy(boot.Image, &done)
+	}
+	return proposal.UncheckedWhy(boot.Image, nil)
 }
 
 // adopted are the claims that Servers in Git name as theirs, while those servers are not discovered yet.
@@ -158,6 +203,13 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 	}
 	if c.Spec.IgnitionSecretRef != nil && why.Reason == "" {
 		_, why = booting.BootOfClaim(f.Desired, c)
+	}
+	if image := c.Spec.Image; why.Reason == "" && model.IsCatalogName(image) {
+		if images := f.Desired.CatalogImages(image); len(images) == 0 {
+			_, why = proposal.FindImage(f.Desired, image, "")
+		} else {
+			why = f.catalogLost
+		}
 	}
 	return why
 }

@@ -75,7 +75,7 @@ func input(t *testing.T, text string) bind.Input {
 		meta, spec, _ := strings.Cut(rest, "} {")
 		switch {
 		case kind == "ServerClaim":
-			spec = `power: "On", image: os, ` + spec
+			spec = `power: "On", image: "r.example/os:1", ` + spec
 		case kind == "ServerReadinessRule" && !strings.Contains(spec, "taint:"):
 			spec = "taint: {key: k}, " + spec
 		}
@@ -156,6 +156,48 @@ func TestPlan(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, shown(bind.Plan(in))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPlanChecksBootsFirst(t *testing.T) {
+	plan := func(checked map[proposal.BootKey]proposal.Checked) *bind.Fleet {
+		in := input(t, "s1\ns2\nServerClaim {name: a} {}\nServerClaim {name: b} {}")
+		in.Checked = checked
+		return bind.Plan(in)
+	}
+	unknown := plan(map[proposal.BootKey]proposal.Checked{})
+	if len(unknown.Wanted) != 1 {
+		t.Fatalf("%d checks of equal boots", len(unknown.Wanted))
+	}
+	var key proposal.BootKey
+	for key = range unknown.Wanted {
+	}
+	for name, tc := range map[string]struct {
+		result *proposal.Checked // nil = there is none yet
+		want   string
+		actor  proposal.Actor
+		bound  bool
+	}{
+		"no result yet":                     {nil, model.ReasonInProgress, proposal.ActorNone, false},
+		"the registry does not answer":      {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryUnreachable}}, model.ReasonRegistryUnreachable, proposal.RackOperator, false},
+		"no such image":                     {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNotFound}}, model.ReasonNotFound, proposal.Tenant, false},
+		"a registry that is not allowed":    {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryNotAllowed}}, model.ReasonRegistryNotAllowed, proposal.Tenant, false},
+		"an error in the Secret":            {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonSourceInvalid}}, model.ReasonSourceInvalid, proposal.Tenant, false},
+		"an image for no server":            {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNoArchitecture}}, model.ReasonNoArchitecture, proposal.Tenant, false},
+		"an image and Secret that are fine": {&proposal.Checked{}, model.ReasonInProgress, proposal.ActorNone, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results := map[proposal.BootKey]proposal.Checked{}
+			if tc.result != nil {
+				results[key] = *tc.result
+			}
+			r := plan(results)
+			for i, c := range r.Claims {
+				if c.Why.Reason != tc.want || c.Why.Actor != tc.actor || (r.Servers[i].Binds != nil) != tc.bound {
+					t.Errorf("claim %s: %+v, bound = %t", c.Name, c.Why, r.Servers[i].Binds != nil)
+				}
 			}
 		})
 	}

@@ -14,6 +14,8 @@ import (
 type Fleet struct {
 	Input
 	Rules []ReadinessRule
+	// Wanted are the boots of claims that could get a server now.
+	Wanted map[proposal.BootKey]proposal.Boot
 
 	number string // of servers, in words
 	// available and coming servers are those that claims can get now and later; known are all, see all.
@@ -21,6 +23,7 @@ type Fleet struct {
 	groups                   map[string]*group          // by their requirements
 	named                    map[string]model.ClaimName // see naming; made when first needed
 	likely                   likely
+	catalogLost              proposal.Why
 
 	key []byte // of groupOf, to be used again
 }
@@ -32,7 +35,7 @@ func newFleet(in Input) *Fleet {
 			waiting++
 		}
 	}
-	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting)}
+	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting), Wanted: make(map[proposal.BootKey]proposal.Boot), catalogLost: proposal.CatalogLost(in.Desired)}
 	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
 	for i, s := range in.Servers {
 		switch {

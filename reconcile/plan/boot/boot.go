@@ -2,7 +2,6 @@
 package boot
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -57,7 +56,7 @@ func Trouble(s *server, b proposal.Boot) proposal.Why {
 
 // complete fills in the ticket and whatever the boot depends on.
 func complete(s *server, b *proposal.Boot) {
-	arch := architecture(s)
+	arch := proposal.ArchitectureOf(s)
 	b.Architecture = arch.Name
 	b.Needs = needs(s, b)
 	b.SecureBoot = s.Facts.Inventory != nil && s.Facts.Inventory.SecureBoot
@@ -125,48 +124,6 @@ func Disarm(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Note), true
-}
-
-// Architecture is a server's architecture as OCI has it, and what says so.
-type Architecture struct {
-	Name string
-	By   string // "" = nothing does, it is assumed
-}
-
-func (a Architecture) String() string {
-	if a.By == "" {
-		return a.Name + " (assumed: neither its BMC nor DHCP nor a probe says what it is)"
-	}
-	return a.Name + " (by " + a.By + ")"
-}
-
-// architecture is the server's: as Redfish has its processors, else as DHCP does, else as its probe does.
-func architecture(s *server) Architecture {
-	if name := s.Facts.Inventory.Architecture(); name != "" {
-		return Architecture{name, "its processors"}
-	}
-	if f := proposal.Firmware(s); f != nil && f.Architecture != "" {
-		return Architecture{f.Architecture, "DHCP"}
-	}
-	if p := s.Observed.Probes[s.Name]; p != nil {
-		if name := p.Data.Architecture(); name != "" {
-			return Architecture{name, "its probe"}
-		}
-	}
-	return Architecture{Name: assumed(s.Observed)}
-}
-
-// assumed is the architecture of all servers whose BMC reports one if they have the same, and otherwise amd64.
-func assumed(o *model.Observed) string {
-	all := ""
-	for _, f := range o.ServerFacts {
-		if name := f.Inventory.Architecture(); name != "" && all != "" && name != all {
-			return "amd64"
-		} else if name != "" {
-			all = name
-		}
-	}
-	return cmp.Or(all, "amd64")
 }
 
 // method is how the server boots from the network: by PXE, unless UEFI HTTP boot is all that its BMC has.

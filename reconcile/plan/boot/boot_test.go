@@ -54,7 +54,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 			in.Observed.Probes[name] = &model.ProbeReport{Data: model.ProbeData{CPU: []model.ProbeCPU{{Capabilities: tc.probed}}}}
 			p, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeDiscovery, proposal.Boot{}))
 			armed := p.Do[0].(proposal.Arm).Boot
-			if got := (boot.Architecture{Name: armed.Architecture, By: armed.Ticket.ArchitectureBy}).String(); got != tc.want {
+			if got := (proposal.Architecture{Name: armed.Architecture, By: armed.Ticket.ArchitectureBy}).String(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

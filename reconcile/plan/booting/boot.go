@@ -12,7 +12,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// BootOfClaim is what a claim has any server boot, by the Secret in its own namespace (C14), or why that is unknown.
+// BootOfClaim is what a claim has any server boot, with its image as the claim says, by the Secret in its own namespace (C14), or why that is unknown.
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
 	boot := proposal.Boot{
 		Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments], Namespace: cmp.Or(c.Namespace, model.DefaultNamespace),
@@ -45,13 +45,17 @@ func BootDigest(b proposal.Boot) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// BootOf finds the boot of a ticket in the desired state, when its payload is lost; false if Git no longer holds it.
-func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Boot, bool) {
+// BootOf finds the boot of a ticket in the desired state, when its payload is lost; false if Git no longer holds it. pinned
+// is what the name of the claim's image means for its server, see model.RecordClaim.
+func BootOf(d *model.Desired, t *model.Ticket, pinned *model.CatalogImage, key model.DigestKey) (proposal.Boot, bool) {
 	c := d.Claims[t.Claim]
 	if t.Purpose != model.PurposeClaim || c == nil {
 		return proposal.Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, t.Purpose != model.PurposeClaim
 	}
 	b, why := BootOfClaim(d, c)
+	if pinned != nil && pinned.Name == b.Image {
+		b.Image = pinned.Image
+	}
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
 	if to := t.Target; to != nil {
 		b.Hints, b.Previous, b.MayOverwrite = to.Hints, to.Previous, to.Overwrite != ""
@@ -79,6 +83,11 @@ func SameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *proposal
 // ClaimBoot is what the claim has the server boot, or why that is not known.
 func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	boot, why := BootOfClaim(s.Desired, s.Claim)
+	if named, unknown := proposal.ImageOf(s, s.Claim); named != nil {
+		boot.Image = named.Image
+	} else if why.Reason == "" {
+		why = unknown
+	}
 	boot.Ticket.Always = s.ClaimAnnotation(model.AnnotationBoot) == "always"
 	boot.Ticket.BootedBy = s.ClaimAnnotation(model.AnnotationBooted)
 	boot.Hints = hints(s)

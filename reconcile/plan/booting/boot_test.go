@@ -58,7 +58,7 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 		}
 		seen[sum] = title
 		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: sum}
-		if again, same := booting.BootOf(d, ticket, model.DigestKey{}); !same || again.KernelArguments != pairs[0] {
+		if again, same := booting.BootOf(d, ticket, nil, model.DigestKey{}); !same || again.KernelArguments != pairs[0] {
 			t.Errorf("%s is not found again for its ticket", title)
 		}
 	}
@@ -98,7 +98,7 @@ func TestSameBootComparesBothFormsOfDigest(t *testing.T) {
 		{digestsKey.Sum(plain + "0"), boot.Image, false},
 	} {
 		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image}}
-		if _, same := booting.BootOf(d, ticket, digestsKey); same != tc.want {
+		if _, same := booting.BootOf(d, ticket, nil, digestsKey); same != tc.want {
 			t.Errorf("%s of %s: found = %t", tc.digest, tc.image, same)
 		}
 	}

@@ -99,10 +99,11 @@ func claimAfter(s *proposal.Server, c *model.RecordClaim, e Event) {
 			Name: e.Claim.ClaimName(), Renamed: s.Desired.LastRenaming(), BoundAt: s.Now, Tenant: e.Claim.Tenant, Power: e.Claim.Spec.Power,
 			Cleanup: e.Claim.Annotations[model.AnnotationCleanup],
 		}
+		c.Image, _ = proposal.FindImage(s.Desired, e.Claim.Spec.Image, proposal.ArchitectureOf(s).Name)
 	case Renamed:
 		c.Name, c.Renamed = e.Claim.ClaimName(), s.Desired.LastRenaming()
 	case GivenUp:
-		c.Name, c.Renamed, c.Tenant, c.Power = "", "", "", ""
+		c.Name, c.Renamed, c.Tenant, c.Power, c.Image = "", "", "", "", nil
 	case Freed:
 		c.Cleanup = ""
 	default:
@@ -202,7 +203,7 @@ func installAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 		i.RootDisk = nil
 	case Installed:
 		NoteDisk(s, rec)
-		i.Digest, i.Reprovision, i.Unconfirmed = rec.Boot.Ticket.Digest, "", s.Now
+		i.Digest, i.Reprovision, i.Unconfirmed, i.ReplacesImage = rec.Boot.Ticket.Digest, "", s.Now, nil
 	default:
 	}
 }

@@ -19,7 +19,11 @@ func DecideReprovision(s *server) (p proposal.Proposal, ok bool) {
 	}
 	p = s.Change(func(rec *model.ServerRecord) {
 		event.ForgetOff(&rec.Power)
-		rec.Install.Reprovision = value
+		rec.Install.Reprovision, rec.Install.ReplacesImage = value, nil
+		now, _ := proposal.FindImage(s.Desired, s.Claim.Spec.Image, proposal.ArchitectureOf(s).Name)
+		if had := rec.Claim.Image; had != nil && now != nil && *had != *now {
+			rec.Claim.Image, rec.Install.ReplacesImage = now, had
+		}
 		proposal.MarkHandled(rec, proposal.AskedReprovision, value)
 		event.Announce(s, rec, model.IntentReprovision, value)
 	}).Stay(proposal.Decide)
@@ -44,6 +48,9 @@ func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 		}
 		event.ForgetOff(&rec.Power)
 		rec.Install.Reprovision = ""
+		if had := rec.Install.ReplacesImage; had != nil {
+			rec.Claim.Image, rec.Install.ReplacesImage = had, nil
+		}
 		if ends {
 			proposal.EndTicket(rec, model.TicketSpent)
 		}

@@ -170,8 +170,8 @@ func Rename(s *server) (p proposal.Proposal, ok bool) {
 	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note).As(proposal.StepRename), true
 }
 
-// NoteClaim records whose the server's claim is, which one tenant may hand to another, and how it asks for its disks
-// to be wiped: by then the claim is gone.
+// NoteClaim records whose the server's claim is, which one tenant may hand to another, what the name of its image means,
+// and how it asks for its disks to be wiped: by then the claim is gone.
 func NoteClaim(s *server) (p proposal.Proposal, ok bool) {
 	claim := s.Record.Claim
 	if s.Claim == nil || claim.Name != s.Claim.ClaimName() {
@@ -180,6 +180,9 @@ func NoteClaim(s *server) (p proposal.Proposal, ok bool) {
 	claim.Tenant = s.Claim.Tenant
 	if s.Record.Release == nil {
 		claim.Cleanup = s.ClaimAnnotation(model.AnnotationCleanup)
+		if image, why := proposal.ImageOf(s, s.Claim); why.Reason == "" {
+			claim.Image = image
+		}
 	}
 	if claim == s.Record.Claim {
 		return p, false

@@ -13,7 +13,7 @@ import (
 	"ingot/reconcile/progress"
 )
 
-// Moment is what all servers of one plan share. Nothing changes it.
+// Moment is what all servers of one plan share. Nothing changes it, except for assumed.
 type Moment struct {
 	Now, Started, Serving time.Time // as in the Input
 	LongGap               bool      // decisions may be lost that are newer than all that is known
@@ -28,6 +28,7 @@ type Moment struct {
 	InstallsLeft          int                              // the places of MaxConcurrentInstalls when the plan began
 	Unannounced           time.Time                        // since when the status branch cannot be pushed; zero = it can
 	Unpushed              bool                             // this process has not pushed the status branch yet
+	assumed               string                           // the architecture of servers of which it is unknown; see ArchitectureOf
 }
 
 // RuleTaint is the taint that a ServerReadinessRule keeps on a server.

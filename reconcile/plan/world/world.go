@@ -31,10 +31,11 @@ type Input struct {
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
 	Process
-	Nonce     string                            // fresh and random for each plan: what people approve by is made of it
-	Pools     []model.PoolFacts                 // those that DHCP gives addresses from
-	Addresses map[model.ServerName][]netip.Addr // leased to servers with a claim
-	DigestKey model.DigestKey                   // makes the digests that records hold, zero = they are plain
+	Checked   map[proposal.BootKey]proposal.Checked // results of checks of boots; nil = boots are not checked
+	Nonce     string                                // fresh and random for each plan: what people approve by is made of it
+	Pools     []model.PoolFacts                     // those that DHCP gives addresses from
+	Addresses map[model.ServerName][]netip.Addr     // leased to servers with a claim
+	DigestKey model.DigestKey                       // makes the digests that records hold, zero = they are plain
 	Policy    policy.Options
 	Now       time.Time
 	Hold      func(*proposal.Proposal) bool // holds proposals in tests; nil = none
