@@ -166,7 +166,11 @@ func (d *nodeDecoder) lineOf(n *yaml.Node, line int) (at *yaml.Node, isOwn bool)
 	if n.Style&yaml.LiteralStyle == 0 || d.holdsEncrypted(n) {
 		return n, false
 	}
-	return &yaml.Node{Kind: n.Kind, Line: n.Line + line, Column: d.indentOf(n) + 1}, true
+	at = &yaml.Node{Kind: n.Kind, Line: n.Line + line, Column: n.Column}
+	if d.source != nil {
+		at.Column = d.source.indentFrom(at.Line+d.offset) + 1
+	}
+	return at, true
 }
 
 // indentOf returns the indentation of a literal block ("|"), as Place has it.
@@ -174,7 +178,7 @@ func (d *nodeDecoder) indentOf(n *yaml.Node) int {
 	if n.Style&yaml.LiteralStyle == 0 || d.source == nil {
 		return 0
 	}
-	return d.source.indentAfter(n.Line + d.offset)
+	return d.source.indentFrom(n.Line + d.offset + 1)
 }
 
 // sourceText is the text of a file, for the positions that YAML's nodes do not have.
@@ -183,12 +187,12 @@ type sourceText struct {
 	lines [][]byte // of text, once they are needed
 }
 
-// indentAfter returns the indentation of the first line with text after a line, which counts from 1.
-func (s *sourceText) indentAfter(line int) int {
+// indentFrom returns the indentation of the first line with text from a line on, which counts from 1.
+func (s *sourceText) indentFrom(line int) int {
 	if s.lines == nil {
 		s.lines = bytes.Split(s.text, []byte("\n"))
 	}
-	for _, next := range s.lines[min(line, len(s.lines)):] {
+	for _, next := range s.lines[min(line-1, len(s.lines)):] {
 		if text := bytes.TrimLeft(next, " "); len(bytes.TrimSpace(text)) > 0 {
 			return len(next) - len(text)
 		}

@@ -44,7 +44,7 @@ func (k *Checker) Check(d *model.Desired) []model.Problem {
 		}
 		known[c] = r
 		problems = append(problems, r.problems...)
-		if err := model.CheckImage(c.Spec.Image); err != nil && !catalogued(d, c.Spec.Image) {
+		if err := model.CheckImage(c.Spec.Image); err != nil && !model.IsCatalogName(c.Spec.Image) {
 			problems = append(problems, problemAt(c, "spec.image", err.Error()))
 		}
 		if c.Spec.UserDataRef != nil { // of the metadata service
@@ -149,9 +149,6 @@ func unusable(d *model.Desired, c *model.ServerClaim) []model.Problem {
 	}
 	return []model.Problem{problemAt(secret, "", "has no key ignition, user-data or ipxe-script: "+c.Identity().String()+" cannot boot with it")}
 }
-
-// catalogued reports whether a name is in the catalogue of images.
-func catalogued(*model.Desired, string) bool { return false }
 
 func problemAt(o model.Object, field, message string) model.Problem {
 	p := model.Problem{Severity: model.SeverityError, Object: o.Identity().String(), Field: field, Message: message, Rule: model.RuleValue}
