@@ -166,7 +166,7 @@ func (g *Compiler) additions(version, user string, keys []string) []byte {
 		}}},
 	}
 	if len(keys) > 0 {
-		doc["passwd"] = object{"users": []object{{"name": user, "sshAuthorizedKeys": keys}}}
+		doc["passwd"] = object{"users": []object{{"name": user, "sshAuthorizedKeys": joinKeys(keys)}}}
 	}
 	raw, _ := json.Marshal(doc) // maps of strings always marshal
 	return raw

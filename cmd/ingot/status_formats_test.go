@@ -18,7 +18,7 @@ func TestStatusFormats(t *testing.T) {
 			Power: model.PowerOn, BMC: "b1", Claim: "default/web", Rack: "berlin/r7 U4", Addresses: []string{"192.0.2.9", "2001:db8::9"},
 		})), map[string]string{"location": "berlin", "rack": "r7", "shelf": "4", "gpu": ""}),
 		labelled(server("s2", model.StateAvailable, is(report.Summary{BMC: "b2", Rack: "r8"})), map[string]string{"rack": "r8"}),
-		labelled(claim("default/web", report.ClaimBound, is(report.Summary{Server: "s1", Image: "os:1", Addresses: []string{"192.0.2.9"}}), waits(report.Waiting{Message: "power"})), rack),
+		labelled(claim("default/web", report.ClaimBound, is(report.Summary{Server: "s1", Image: "os:1", Addresses: []string{"192.0.2.9"}, Login: "ssh debian@192.0.2.9"}), waits(report.Waiting{Message: "power"})), rack),
 		doc(model.KindBMC, "b1", report.BMCEnabled, is(report.Summary{Addresses: []string{"192.0.2.1:443"}})),
 	)
 	docs.Fleet.Problems = []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Message: "wrong"}}
@@ -35,8 +35,8 @@ SERVER  STATE      POWER  CLAIM        SINCE  ADDRESSES              BMC  RACK  
 s1      Reserved   On     default/web  -      192.0.2.9,2001:db8::9  b1   berlin/r7 U4  gpu,location=berlin,rack=r7,shelf=4
 s2      Available  -      -            -      -                      b2   r8            rack=r8
 
-CLAIM        STATE  SERVER  SINCE  ADDRESSES  IMAGE  LABELS   WAITS FOR
-default/web  Bound  s1      -      192.0.2.9  os:1   rack=r7  power
+CLAIM        STATE  SERVER  SINCE  ADDRESSES  LOG IN                IMAGE  LABELS   WAITS FOR
+default/web  Bound  s1      -      192.0.2.9  ssh debian@192.0.2.9  os:1   rack=r7  power
 
 BMC  STATE    ADDRESS        SINCE  LABELS  WAITS FOR
 b1   Enabled  192.0.2.1:443  -      -

@@ -167,17 +167,16 @@ func (s serverView) keysProblem(c *model.ServerClaim) (reason, message string) {
 	return "", ""
 }
 
-// loginUser is the user to log in as to the system that was installed for a claim, "" if that is unknown: by the name of
-// its image, or of a system with Ignition.
+// loginUser is the user to log in as to the system that was installed for a claim, "" if that is unknown.
 func (s serverView) loginUser(c *model.ServerClaim) string {
 	boot, _ := booting.BootOfClaim(s.in.Desired, c)
 	if t := s.Record.Boot.Ticket; t != nil && t.Purpose == model.PurposeClaim {
 		boot.Image = t.ImageName()
 	}
-	if user := model.LoginUser(boot.Image); user != "" || boot.Secret["ignition"].IsZero() || boot.Config() != "" {
-		return user
+	if named := s.Record.Claim.Image; named != nil && (boot.Image == named.Image || boot.Image == named.Name) {
+		boot.User = named.User
 	}
-	return model.IgnitionUser
+	return boot.LoginUser()
 }
 
 func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {

@@ -153,8 +153,8 @@ func TestFactsDownToTheEndpoint(t *testing.T) {
 	}
 	const macs = "02:00:00:00:02:00, 02:00:00:00:02:01, 02:00:00:00:02:02, 02:00:00:00:02:03 (BMC)"
 	want := []string{
-		"claim image: os:1", "claim addresses: 192.0.2.60",
-		"server power: On", "server claim: default/c00002", "server addresses: 192.0.2.60", "server uuid: 00000000-0000-4000-8000-000000000003",
+		"claim image: os:1", "claim addresses: 192.0.2.60 (by its discovery)",
+		"server power: On", "server claim: default/c00002", "server addresses: 192.0.2.60 (by its discovery)", "server uuid: 00000000-0000-4000-8000-000000000003",
 		"server MAC addresses: " + macs, "server cordoned: yes: unclaimable is set", "server taint: a", "server taint: b=c", "server place: berlin/r1 U5",
 		"bmc address: 192.0.2.77", "endpoint MAC address: 02:00:00:00:00:0a", "endpoint address: 192.0.2.77", "endpoint BMC: bmc00002",
 	}

@@ -13,6 +13,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
@@ -262,6 +263,7 @@ func TestSummary(t *testing.T) {
 func TestLogin(t *testing.T) {
 	for name, tc := range map[string]struct {
 		image, secret   string // key of the claim's Secret
+		user            string // of the catalogue's entry
 		report, boot    string // where they came from
 		other           string // where the report of another server came from
 		want, addresses string
@@ -270,6 +272,7 @@ func TestLogin(t *testing.T) {
 		"last request of the boot":             {image: "registry.example.com/debian:13", boot: "192.0.2.8", want: "ssh debian@192.0.2.8", addresses: "192.0.2.8 (by its network boot)"},
 		"report before the boot":               {image: "registry.example.com/debian:13", report: "2001:db8::7", boot: "192.0.2.8", want: "ssh debian@2001:db8::7", addresses: "2001:db8::7 (by its boot report)"},
 		"user of Ignition":                     {image: "registry.example.com/os:1", secret: "ignition", report: "192.0.2.7", want: "ssh core@192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
+		"user of the catalogue's entry":        {image: "registry.example.com/debian:13", secret: "ignition", user: "admin", report: "192.0.2.7", want: "ssh admin@192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
 		"unknown user":                         {image: "registry.example.com/os:1", secret: "user-data", report: "192.0.2.7", addresses: "192.0.2.7 (by its boot report)"},
 		"unknown address":                      {image: "registry.example.com/debian:13"},
 		"address of a proxy of several":        {image: "registry.example.com/debian:13", report: "192.0.2.7", other: "192.0.2.7"},
@@ -286,6 +289,13 @@ func TestLogin(t *testing.T) {
 			}
 			for server, client := range map[model.ServerName]string{server0: tc.report, server1: tc.other} {
 				rec := *in.Observed.Servers[server]
+				if server == server0 {
+					boot, _ := booting.BootOfClaim(in.Desired, c)
+					rec.Install.Digest = booting.Digest(in.DigestKey, &boot)
+				}
+				if tc.user != "" {
+					rec.Claim.Image = &model.CatalogImage{Name: "os", Image: tc.image, User: tc.user}
+				}
 				rec.Boot.Ticket = &model.Ticket{ID: "t-" + string(server), Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Image: model.PinnedImage{Ref: tc.image}, Ended: model.TicketBooted}
 				in.Observed.Servers[server] = &rec
 				if client != "" {

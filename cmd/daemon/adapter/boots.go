@@ -125,7 +125,7 @@ func (b *Boots) claimBoot(t *model.Ticket, boot *proposal.Boot) ignition.ClaimBo
 	_, name := model.SplitName(t.Claim)
 	keys, _ := model.ParseSSHKeys(boot.SSHKeys) // claims with a wrong key are not read
 	return ignition.ClaimBoot{
-		SSHKeys: slices.Concat(keys, b.SSHKeys), User: model.LoginUser(boot.Image),
+		SSHKeys: slices.Concat(keys, b.SSHKeys), User: boot.LoginUser(),
 		UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 		BootStateURL: b.RegistryURL + "/r/" + b.Registry.TokenKey.Report(t).Reveal() + "/bootstate",
 		InstanceID:   t.ID, Hostname: name,

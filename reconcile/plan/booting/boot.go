@@ -54,7 +54,7 @@ func BootOf(d *model.Desired, t *model.Ticket, pinned *model.CatalogImage, key m
 	}
 	b, why := BootOfClaim(d, c)
 	if pinned != nil && pinned.Name == b.Image {
-		b.Image = pinned.Image
+		b.Image, b.User = pinned.Image, pinned.User
 	}
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
 	if to := t.Target; to != nil {
@@ -84,7 +84,7 @@ func SameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *proposal
 func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	boot, why := BootOfClaim(s.Desired, s.Claim)
 	if named, unknown := proposal.ImageOf(s, s.Claim); named != nil {
-		boot.Image = named.Image
+		boot.Image, boot.User = named.Image, named.User
 	} else if why.Reason == "" {
 		why = unknown
 	}

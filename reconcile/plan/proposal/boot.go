@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 type Boot struct {
 	Ticket          model.Ticket               // complete except for Image
 	Image           string                     // OCI reference
+	User            string                     // login user of the catalogue's entry, "" = unknown
 	Architecture    string                     // amd64, arm64
 	Secret          map[string]model.Sensitive // what the claim's Secret holds, by key; nil = the claim names none
 	SecretObject    *model.Secret              // the object that Secret is of
@@ -46,6 +48,16 @@ func (b *Boot) Config() model.TicketThing {
 		return model.ThingScript
 	}
 	return ""
+}
+
+// LoginUser is the user to log in as, who gets the keys of Ignition: that of the catalogue's entry, or else by the image's
+// name, or of systems with Ignition; "" = unknown.
+func (b *Boot) LoginUser() string {
+	user := cmp.Or(b.User, model.LoginUser(b.Image))
+	if user == "" && !b.Secret["ignition"].IsZero() && b.Config() == "" {
+		return model.IgnitionUser
+	}
+	return user
 }
 
 // OwnScript reports whether the claim brings an iPXE script in place of Ingot's.
