@@ -168,7 +168,7 @@ func (k claimCommand) manifest(namespace, name string) (string, error) {
 
 // sshKeys are the keys of the files, one a line.
 func (k claimCommand) sshKeys() (string, error) {
-	var all string
+	var all strings.Builder
 	for _, file := range k.SSHKey {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -181,9 +181,9 @@ func (k claimCommand) sshKeys() (string, error) {
 		if len(keys) == 0 {
 			return "", fmt.Errorf("--ssh-key: %s has no public key", file)
 		}
-		all += strings.Join(keys, "\n") + "\n"
+		all.WriteString(strings.Join(keys, "\n") + "\n")
 	}
-	return all, nil
+	return all.String(), nil
 }
 
 // schemaFile is where docs/manifests.md has the schema of all manifests.

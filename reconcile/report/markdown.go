@@ -82,7 +82,7 @@ func link(name, path string) string {
 
 // code is a name as it is to be copied, if it consists of what names consist of.
 func code(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !pathRune(r) && r != '@' && r != ':' }) >= 0 {
+	if strings.IndexFunc(s, func(r rune) bool { return !pathRune(r) && r != '@' && r != ':' && r != ' ' }) >= 0 || s == "" {
 		return cell(s)
 	}
 	return "`" + s + "`"

@@ -305,12 +305,16 @@ func TestLogin(t *testing.T) {
 			if tc.boot != "" {
 				in.Observed.Progress[server0] = &model.Progress{Ticket: "t-" + server0, Client: tc.boot}
 			}
-			s := reportOf(in).Documents[Claims.Path(claim0)].Object.(*Document).Overview().Summary
+			docs := reportOf(in).Documents
+			s := docs[Claims.Path(claim0)].Object.(*Document).Overview().Summary
 			if s.State != ClaimBooted {
 				s.Login = "not " + ClaimBooted + " but " + s.State
 			}
 			if s.Login != tc.want || s.AddressText() != tc.addresses {
 				t.Errorf("got %q at %q, want %q at %q", s.Login, s.AddressText(), tc.want, tc.addresses)
+			}
+			if page := docs[model.ReportReadme].Text; tc.want != "" && !strings.Contains(page, " `"+tc.want+"` ") {
+				t.Errorf("README.md cannot be copied from:\n%s", page)
 			}
 		})
 	}

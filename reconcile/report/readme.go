@@ -31,7 +31,7 @@ func (d *Documents) readme(observing string) string {
 	d.Fleet.writeProblems(&b)
 	servers := func(s Summary) []string { return []string{cmp.Or(string(s.Power), "?"), claimLink(s.Claim)} }
 	claims := func(s Summary) []string {
-		return []string{serverLink(s.Server), cell(s.AddressText()), cell(s.Login)}
+		return []string{serverLink(s.Server), cell(s.AddressText()), code(s.Login)}
 	}
 	addresses := func(s Summary) []string { return []string{cell(cmp.Or(strings.Join(s.Addresses, ", "), "?"))} }
 	table{"Claims", "claim", []string{"server", "addresses", "log in"}, claims, maxShownTable}.write(&b, d.ClaimsInGit())
