@@ -50,6 +50,7 @@ type exchange struct {
 	claim  model.ClaimName
 	sum    string
 	report string
+	users  map[string][]string // SSH keys in it
 }
 
 func newGate() *gate {
@@ -196,7 +197,7 @@ func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) (cut 
 	if code == http.StatusOK && strings.Contains(e.path, "/ignition/") {
 		sum := sha256.Sum256(answer)
 		e.claim, e.sum = ignitionOwner(answer), hex.EncodeToString(sum[:])
-		e.report = reportToken(answer)
+		e.report, e.users = reportToken(answer), usersOf(answer)
 	}
 	g.mu.Lock()
 	g.passed = append(g.passed, e)

@@ -206,7 +206,13 @@ func (w *site) claim(row map[string]string) error {
 				return err
 			}
 			annotate(o, model.AnnotationRootDevice, hint)
+		case "SSH KEYS":
+			annotate(o, model.AnnotationSSHKeys, strings.Join(sshKeys(value), "\n")+"\n")
 		case "CONFIGURED BY":
+			if value == "nothing" {
+				delete(spec(o), "ignitionSecretRef")
+				continue
+			}
 			key := map[string]string{"cloud-init": "stringData", "cloud-init in gzip": "data", "cloud-init in base64 twice": "data"}[value]
 			if key == "" {
 				return fmt.Errorf("a claim is configured by cloud-init, or by Ignition where nothing is said, and not by %s", value)
@@ -257,4 +263,9 @@ func gzipped(text string) []byte {
 
 func claimPath(name string) string { return "claims/" + name + ".yaml" }
 
-func (w *site) claimFile(name string) string { return text(w.claims[name], w.ignitionOf(name)) }
+func (w *site) claimFile(name string) string {
+	if spec(w.claims[name])["ignitionSecretRef"] == nil {
+		return text(w.claims[name])
+	}
+	return text(w.claims[name], w.ignitionOf(name))
+}

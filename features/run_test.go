@@ -31,7 +31,7 @@ admin: {%s}
 secretFiles: %q
 %s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
-		w.probe, w.prefixes(), w.discovery, w.guard, host, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
+		w.probe, w.prefixes(), w.discovery, w.guard, host, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings()+w.sshKeys,
 		host, w.report.server.URL, host, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
 }
 

@@ -122,6 +122,7 @@ type site struct {
 
 	tenants     []tenant // besides the operator, who has the rest of the repository
 	bmcNetworks string   // the setting bmc.networks, if there is one
+	sshKeys     string   // boot.sshKeys, if there are any
 	bindTickets string   // boot.bindTickets, if it is not the usual one
 	sealed      string   // the encrypted file with the BMCSecret of a BMC, "" = it stands in plain text
 	outside     bool     // BMCSecrets stand in a folder outside Git

@@ -29,6 +29,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 			`boot tickets are bound to (their first client|nothing)`: bindTickets,
 			`commits have to be signed`:                              signCommits,
 			`it keeps its default intervals`:                         usualIntervals,
+			`NAME may log in to every server`:                        mayLogIn,
 			`metrics are public`:                                     metricsForAll,
 			`NUMBER disk images? (?:is|are) written at a time`:       limitInstalls,
 			`power may be restored without the status branch`:        restoreWithoutBranch,
@@ -373,7 +374,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 			``: heldOnce,
 			`, or Ingot reports that this is unknown`: heldOnceOrUnknown,
 		},
-		`it is not installed anywhere else`: heldNowhereElse,
+		`it is not installed anywhere else`:                 heldNowhereElse,
+		`the default user of NAME has the SSH keys of NAME`: defaultHasSSHKeys,
+		`user NAME of NAME has the SSH keys of NAME`:        hasSSHKeys,
 		`the (first|second) disk of NAME holds %s`: oneOf{
 			`disk image NAME`: diskHolds,
 			`nothing`:         diskHoldsNothing,

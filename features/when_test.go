@@ -111,7 +111,7 @@ func (w *site) applied(ctx context.Context, commit string) error {
 }
 
 func commitClaims(ctx context.Context, table *godog.Table) error {
-	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES", "ROOT DEVICE", "OVERWRITE", "CONFIGURED BY")
+	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES", "ROOT DEVICE", "OVERWRITE", "CONFIGURED BY", "SSH KEYS")
 	if err != nil {
 		return err
 	}
