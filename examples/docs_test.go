@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"ingot/bootsvc/claimcheck"
+	"ingot/bootsvc/ignition"
 	"ingot/cmd/daemon/config"
+	"ingot/model"
 	"ingot/model/must"
 	"ingot/model/testtool"
 )
@@ -136,5 +140,39 @@ func TestDocumentedRadvdConfigurationIsValid(t *testing.T) {
 		if !strings.Contains(block, flag) {
 			t.Errorf("no %q in:\n%s", flag, block)
 		}
+	}
+}
+
+// yamlBlock matches a fenced block of YAML.
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestDocumentedClaimConfiguresServer checks the manifests of a page with the rules of "ingot validate".
+func TestDocumentedClaimConfiguresServer(t *testing.T) {
+	const page = "../docs/use-a-server.md"
+	var claim *model.ServerClaim
+	var configured []string
+	for _, block := range yamlBlock.FindAllStringSubmatch(read(t, page), -1) {
+		if !strings.Contains(block[1], "kind:") {
+			continue // a part of the claim
+		}
+		objects, problems := model.Decode(page, []byte(block[1]), model.DecodeOptions{AllowPlaintextSecrets: true})
+		desired := model.NewDesired()
+		for _, o := range objects {
+			desired.Add(o)
+			if c, is := o.(*model.ServerClaim); is {
+				claim = c
+			} else {
+				claim.Spec.IgnitionSecretRef = &model.LocalRef{Name: o.Metadata().Name}
+				configured = slices.AppendSeq(configured, maps.Keys(o.(*model.Secret).Values))
+			}
+		}
+		desired.Add(claim)
+		checker := claimcheck.Checker{Compiler: must.Get(ignition.New(ignition.Options{}))(t)}
+		for _, p := range slices.Concat(problems, checker.Check(desired)) {
+			t.Error(p.String())
+		}
+	}
+	if !slices.Equal(configured, []string{"user-data", "ignition"}) {
+		t.Errorf("the page configures a server by %q, want user-data and ignition", configured)
 	}
 }
