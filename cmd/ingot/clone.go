@@ -95,6 +95,15 @@ func (g *clone) branch(ctx context.Context, name string) (localBranch, error) {
 	return newest, nil
 }
 
+// fetch brings a branch up to date, if there is a remote.
+func (g *clone) fetch(ctx context.Context, name string) error {
+	if _, err := g.git(ctx, "remote", "get-url", g.remote); err != nil {
+		return nil
+	}
+	_, err := g.git(ctx, "fetch", "--quiet", "--no-write-fetch-head", g.remote, "+refs/heads/"+name+":refs/remotes/"+g.remote+"/"+name)
+	return err
+}
+
 // fetchAdvice is the command that brings a branch up to date, also in a clone of one branch.
 func (g *clone) fetchAdvice(name string) string {
 	return fmt.Sprintf("git fetch %s +refs/heads/%s:refs/remotes/%s/%s", g.remote, name, g.remote, name)

@@ -25,7 +25,7 @@ func (e explainCommand) watch(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	e.quiet = true
+	e.quiet, e.polled = true, true
 	follow := func(ctx context.Context) <-chan change { return e.follow(ctx, c) }
 	if e.Kind == "endpoint" { // events do not report its network card
 		follow = func(context.Context) <-chan change { return nil }

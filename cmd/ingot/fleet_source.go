@@ -23,7 +23,8 @@ type fleetSource struct {
 
 	Auth gitAuthFlags `embed:"" prefix:"git-"`
 
-	quiet bool // it was said already that no daemon answers
+	quiet  bool // the missing daemon was reported before
+	polled bool // each read fetches the status branch of the clone
 }
 
 // read asks the daemon, or reads the status branch: of the repository that --git names, or,
@@ -54,13 +55,21 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 	if cloned != nil {
 		return err
 	}
+	var failed error
+	advice := "git fetch brings what is newer"
+	if f.polled {
+		failed, advice = g.fetch(ctx, f.Branch), "it is fetched each time"
+	}
 	b, cloned := g.branch(ctx, f.Branch)
 	if cloned != nil {
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintf(c.err, "ingot: %s at %s: this is %s of the clone here, written %s ago; git fetch brings what is newer\n",
-			errNoDaemon, f.address(c), strings.TrimPrefix(strings.TrimPrefix(b.ref, "refs/"), "remotes/"), age(b.written, time.Now()))
+		fmt.Fprintf(c.err, "ingot: %s at %s: this is %s of the clone here, written %s ago; %s\n",
+			errNoDaemon, f.address(c), strings.TrimPrefix(strings.TrimPrefix(b.ref, "refs/"), "remotes/"), age(b.written, time.Now()), advice)
+	}
+	if failed != nil {
+		return failed
 	}
 	files, err := g.files(ctx, b)
 	if err != nil {

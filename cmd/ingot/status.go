@@ -31,7 +31,7 @@ func (statusCommand) formats() []string {
 
 // Help implements kong.HelpProvider.
 func (statusCommand) Help() string {
-	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory.
+	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory, which --watch and --wait fetch.
 
 Exits 0 if the state could be shown, whatever it is; 1 if it could not, or nothing has the labels of -l; 2 for wrong usage. With --exit-code: 0 if everything is as Git says; 5 if action is needed, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
 

@@ -54,7 +54,7 @@ type statusView struct {
 
 // look loads the documents at changed paths, or everything.
 func (v *statusView) look(ctx context.Context, paths []string) (err error) {
-	v.updated = v.all != nil && paths != nil
+	v.updated, v.polled = v.all != nil && paths != nil, true
 	v.all, err = v.load(ctx, v.c, v.all, paths)
 	v.quiet = true
 	if err != nil {

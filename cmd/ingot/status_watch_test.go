@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -225,6 +226,20 @@ func TestWithoutADaemonTheCloneIsRead(t *testing.T) {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 		})
+	}
+}
+
+func TestWaitFetchesStatusBranchOfClone(t *testing.T) {
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	nobody.Close()
+	w := newApproveWorld(t, "lastAppliedRevision: main@sha1:COMMIT\ndecided: {}\n")
+	must.Get(w.repo.CommitTo("status", map[string]string{"servers/s4.yaml": "kind: Server\nmetadata: {name: s4}\nstatus: {state: Available}\n"}, "s4"))(t)
+	t.Chdir(w.dir)
+	var out, errs bytes.Buffer
+	args := []string{"status", "--wait", "--interval", "100ms", "--timeout", "10s", "server", "s4"}
+	code := execute(t.Context(), args, &console{in: strings.NewReader(""), out: &out, err: &errs, daemon: nobody.URL})
+	if code != exitFine || !strings.Contains(out.String(), "s4") || !strings.Contains(errs.String(), "; it is fetched each time\n") {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 }
 
