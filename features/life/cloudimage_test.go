@@ -152,11 +152,11 @@ func pushDisk(t *testing.T, to *ociserver.Registry, disk string) (reference stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, _, err = to.Push("debian", "qcow2", ociserver.Image{Disk: content, DiskType: "application/vnd.ingot.disk.qcow2"})
+	tagged, digest, err := to.Push("debian", "qcow2", ociserver.Image{Disk: content, DiskType: "application/vnd.ingot.disk.qcow2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reference
+	return registryOf(tagged) + "/debian@" + digest
 }
 
 func (c *cloud) discovered(t *testing.T, m *tenant) {

@@ -6,7 +6,7 @@ set -euo pipefail
 mkdir -p "$1"
 cd "$1"
 
-packages=linux-image-cloud-amd64,initramfs-tools,systemd-sysv,udev,dbus,iproute2,cloud-init,cloud-guest-utils,e2fsprogs,netbase
+packages=linux-image-cloud-amd64,initramfs-tools,systemd-sysv,udev,dbus,iproute2,cloud-init,cloud-guest-utils,e2fsprogs,netbase,openssh-server
 mmdebstrap --mode=root --variant=minbase --include="$packages" \
 	--aptopt='Acquire::Languages "none"' \
 	--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
@@ -14,6 +14,7 @@ mmdebstrap --mode=root --variant=minbase --include="$packages" \
 
 echo 'LABEL=root / ext4 defaults,x-systemd.growfs 0 1' > root/etc/fstab
 : > root/etc/machine-id
+echo 'locale: false' > root/etc/cloud/cloud.cfg.d/90-locale.cfg # package locales is missing
 ln -sf /lib/systemd/system/systemd-networkd.service root/etc/systemd/system/multi-user.target.wants/systemd-networkd.service
 rm -rf root/var/cache/apt/archives/*.deb root/var/lib/apt/lists/* root/etc/resolv.conf
 arguments="root=LABEL=root ro console=ttyS0,115200 panic=10"

@@ -34,6 +34,7 @@ var (
 	ToolMkfsVFAT   = Tool{"mkfs.vfat", "dosfstools"}
 	ToolQEMUImg    = Tool{"qemu-img", "qemu-utils"}
 	ToolZstd       = Tool{"zstd", "zstd"}
+	ToolSSH        = Tool{"ssh", "openssh-client"}
 	ToolKea4       = Tool{"kea-dhcp4", "kea-dhcp4-server"}
 	ToolKea6       = Tool{"kea-dhcp6", "kea-dhcp6-server"}
 	ToolPerfdhcp   = Tool{"perfdhcp", "kea-admin"}
