@@ -40,13 +40,11 @@ func (k *Checker) Check(d *model.Desired) []model.Problem {
 		used[secret] = true
 		r, same := k.known[c]
 		if !same || r.secret != secret {
-			r = result{secret, k.claim(c, secret)}
+			r = result{secret, k.documents(c, secret)}
 		}
 		known[c] = r
 		problems = append(problems, r.problems...)
-		if err := model.CheckImage(c.Spec.Image); err != nil && !model.IsCatalogName(c.Spec.Image) {
-			problems = append(problems, problemAt(c, "spec.image", err.Error()))
-		}
+		problems = append(problems, k.image(d, c)...)
 		if c.Spec.UserDataRef != nil { // of the metadata service
 			used[d.Secrets[model.Named[model.ObjectName](c.Namespace, c.Spec.UserDataRef.Name)]] = true
 		}
@@ -71,14 +69,20 @@ func Sealed(d *model.Desired) (n int) {
 	return n
 }
 
-func (k *Checker) claim(c *model.ServerClaim, secret *model.Secret) []model.Problem {
-	problems := k.documents(c, secret)
-	if k.Allowed != nil && model.CheckImage(c.Spec.Image) == nil {
+// image checks where the image of a claim comes from.
+func (k *Checker) image(d *model.Desired, c *model.ServerClaim) []model.Problem {
+	severity, wrong := d.CheckImage(c.Spec.Image)
+	if severity != model.SeverityError && k.Allowed != nil && !model.IsCatalogName(c.Spec.Image) {
 		if err := k.Allowed(c.Spec.Image); err != nil {
-			problems = append(problems, problemAt(c, "spec.image", err.Error()))
+			severity, wrong = model.SeverityError, err.Error()
 		}
 	}
-	return problems
+	if wrong == "" {
+		return nil
+	}
+	p := problemAt(c, "spec.image", wrong)
+	p.Severity = severity
+	return []model.Problem{p}
 }
 
 // documents checks what configures the server of a claim.

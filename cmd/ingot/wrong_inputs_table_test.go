@@ -2,7 +2,26 @@ package main
 
 import "strings"
 
+// catalog has one image.
+const catalog = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ImageCatalog\nmetadata: {name: images}\nspec:\n  images:\n" +
+	"  - {name: debian-13, image: \"registry.example.com/debian@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n"
+
 var wrongInputTable = []wrongInput{
+	{
+		name: "image of Docker Hub", args: "validate web.yaml",
+		text: imaged("my-org/os:v1"),
+		code: 0, out: "web.yaml:6:10: warning: ServerClaim default/web: spec.image: \"my-org/os:v1\" has no registry, so Ingot asks Docker Hub (docker.io/my-org/os:v1); write registry/name:tag",
+	},
+	{
+		name: "image without a registry where a catalogue has its name", args: "validate web.yaml images.yaml",
+		text: imaged("debian:13"), catalog: true,
+		code: 1, out: "web.yaml:6:10: ServerClaim default/web: spec.image: \"debian:13\" has no registry; write debian-13 of images.yaml, or the whole reference: registry.example.com/debian:13",
+	},
+	{
+		name: "image without a registry where there is a catalogue", args: "validate web.yaml",
+		text: imaged("my-org/os:v1"), catalog: true,
+		code: 1, out: "web.yaml:6:10: ServerClaim default/web: spec.image: \"my-org/os:v1\" has no registry; write a name of images.yaml, or the whole reference: registry.example.com/my-org/os:v1",
+	},
 	{
 		name: "image URL without digest", args: "validate web.yaml",
 		text: imaged("https://images.example.com/os.qcow2"),
