@@ -87,15 +87,12 @@ func (k *Checker) image(d *model.Desired, c *model.ServerClaim) []model.Problem 
 
 // documents checks what configures the server of a claim.
 func (k *Checker) documents(c *model.ServerClaim, secret *model.Secret) []model.Problem {
-	boot := ignition.ClaimBoot{KernelArguments: c.Annotations[model.AnnotationKernelArguments], Hostname: c.Name}
-	if secret != nil && !secret.Sealed {
-		boot.Secret = secret.Values
-	}
-	_, wrong := ignition.KernelArguments(boot.KernelArguments)
+	arguments := c.Annotations[model.AnnotationKernelArguments]
+	_, wrong := ignition.KernelArguments(arguments)
 	if wrong != nil {
-		boot.KernelArguments = ""
+		arguments = ""
 	}
-	err := k.Compiler.Check(boot, ignition.CheckFor{
+	err := k.Compile(secret, arguments, ignition.CheckFor{
 		Image: c.Spec.Image, Seed: model.SeedKind(c.Annotations[model.AnnotationSeed]), Always: c.Annotations[model.AnnotationBoot] == "always",
 	})
 	var problems []model.Problem
@@ -114,6 +111,15 @@ func (k *Checker) documents(c *model.ServerClaim, secret *model.Secret) []model.
 		}
 	}
 	return problems
+}
+
+// Compile returns why no server can be configured with a Secret, which may be nil, and kernel arguments.
+func (k *Checker) Compile(secret *model.Secret, arguments string, boot ignition.CheckFor) error {
+	b := ignition.ClaimBoot{KernelArguments: arguments, Hostname: "server"}
+	if secret != nil && !secret.Sealed {
+		b.Secret = secret.Values
+	}
+	return k.Compiler.Check(b, boot)
 }
 
 // inSecret is a problem of a value of a Secret, in the line of the file if the value is a block of text there.
