@@ -39,7 +39,7 @@ func (planCommand) Help() string {
 
 The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
-Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made.
+Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made, also for wrong usage.
 
 Examples:
 

@@ -264,6 +264,10 @@ var wrongInputTable = []wrongInput{
 		code: 2, out: "ingot: expected \"<name>\"; see ingot explain --help",
 	},
 	{
+		name: "explain of nothing", args: "explain",
+		code: 2, out: "ingot: expected \"<kind> <name>\"; see ingot explain --help",
+	},
+	{
 		name: "explain of a wrong kind", args: "explain node s1",
 		code: 2, out: "ingot: explain: unknown kind \"node\": use one of bmc, boot-configuration, claim, endpoint, server; see ingot explain --help",
 	},
