@@ -33,15 +33,12 @@ func (d *Desired) UnknownImage(name string) string {
 	if d.Images == nil {
 		return show(name) + " is a name for " + CatalogFile + ", which is not in Git; add it at the root of git.path, or write the whole reference: registry.example.com/os/image:tag"
 	}
-	return show(name) + " is not in " + CatalogFile + didYouMean(Nearest(name, d.imageNames())) + "; a whole reference has a registry: registry.example.com/os/image:tag"
-}
-
-func (d *Desired) imageNames() (names []string) {
-	for _, image := range d.Images.Spec.Images {
-		names = append(names, image.Name)
+	known := make([]string, len(d.Images.Spec.Images))
+	for i, image := range d.Images.Spec.Images {
+		known[i] = image.Name
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(known)
+	return show(name) + " is not in " + CatalogFile + didYouMean(Nearest(name, known)) + "; a whole reference has a registry: registry.example.com/os/image:tag"
 }
 
 // CheckImage returns what is wrong with a reference that names no registry, "" for other images and for names of the
@@ -59,8 +56,14 @@ func (d *Desired) CheckImage(image string) (Severity, string) {
 	switch {
 	case d.Images != nil:
 		write := "a name of " + CatalogFile
-		if near := Nearest(strings.NewReplacer(":", "-", "/", "-", ".", "-").Replace(short), d.imageNames()); near != "" {
-			write = near + " of " + CatalogFile
+		word, _, _ := strings.Cut(short, ":")
+		for _, i := range d.Images.Spec.Images {
+			if strings.HasPrefix(i.Name, word+"-") {
+				write = i.Name + " of " + CatalogFile
+			}
+			if i.Name == strings.ReplaceAll(short, ":", "-") {
+				break
+			}
 		}
 		return SeverityError, fmt.Sprintf("%.80q has no registry; write %s, or the whole reference: registry.example.com/%.80s", image, write, name)
 	case isDistribution(short):

@@ -136,7 +136,7 @@ func TestPlan(t *testing.T) {
 			in.Claims[0].Manifest.Tenant, in.Claims[1].Manifest.Tenant, in.Desired.ReadinessRules["burn"].Tenant = "alpha", "alpha", "alpha"
 		},
 		"a new catalogue changes no claim with a server": func(in *bind.Input) {
-			in.Desired.Images = &model.ImageCatalog{Spec: model.ImageCatalogSpec{Images: []model.CatalogImage{{Name: "my-os-1"}}}}
+			in.Desired.Images = &model.ImageCatalog{Spec: model.ImageCatalogSpec{Images: []model.CatalogImage{{Name: "my-os-0"}, {Name: "my-os-1"}, {Name: "my-os-2"}}}}
 			in.Claims[1].Server = "s2"
 		},
 		"servers that may be unreadable": func(in *bind.Input) {
