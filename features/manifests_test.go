@@ -213,6 +213,10 @@ func (w *site) claim(row map[string]string) error {
 				delete(spec(o), "ignitionSecretRef")
 				continue
 			}
+			if value == "Ignition 2" {
+				w.ignition[name] = `{"ignition":{"version":"2.3.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`
+				continue
+			}
 			key := map[string]string{"cloud-init": "stringData", "cloud-init in gzip": "data", "cloud-init in base64 twice": "data"}[value]
 			if key == "" {
 				return fmt.Errorf("a claim is configured by cloud-init, or by Ignition where nothing is said, and not by %s", value)

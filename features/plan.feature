@@ -20,6 +20,26 @@ Feature: Before a merge everybody sees what it does
     Then claim "db" is Booted on "s2"
     And nothing happens to "s1, s3, s4"
 
+  Scenario Outline: a claim that no server can boot gets none: <DOCUMENT>
+    When a pull request has the claims
+      | CLAIM | SERVER | CONFIGURED BY |
+      | db    | s2     | <DOCUMENT>    |
+    Then its plan is wrong
+    And its plan for the clone says "claim default/db waits for a server: <MESSAGE>"
+    When it is merged
+    Then claim "db" is Unbound
+    And the status branch shows for claim "db": "<MESSAGE>"
+    And nothing happens to "s2"
+
+    Examples:
+      | DOCUMENT   | MESSAGE                                                           |
+      | Ignition 2 | ignition: Ignition specification 1 and 2 are not supported        |
+
+    @long
+    Examples:
+      | DOCUMENT                   | MESSAGE                                           |
+      | cloud-init in base64 twice | user-data: it is encoded with base64 twice        |
+
   Scenario: a claim that is removed gives up its server
     When a pull request removes claim "web"
     Then its plan is destructive:

@@ -57,7 +57,7 @@ func proposeTable(ctx context.Context, what string, table *godog.Table) error {
 }
 
 func proposeClaims(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "CLAIM", "SERVER", "IMAGE", "POWER", "REPROVISION", "CLEANUP", "BOOT"); err != nil {
+	if err := known(table, "CLAIM", "SERVER", "IMAGE", "POWER", "REPROVISION", "CLEANUP", "BOOT", "CONFIGURED BY"); err != nil {
 		return err
 	}
 	return propose(ctx, func(dir string) error {

@@ -230,5 +230,5 @@ func (b *StatusBranch) moveAtHead(ctx context.Context, cmd *packp.Command, pack 
 	if why := b.remote.explain(ctx, err); kindOf(why) != failureOther || unwell(err) {
 		return why
 	}
-	return &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, b.remote.tell(err.Error()+" "+said))}
+	return b.rejected(b.remote.tell(err.Error() + " " + said))
 }

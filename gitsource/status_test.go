@@ -290,8 +290,13 @@ func TestS03S07RefusedPush(t *testing.T) {
 			}
 		})
 	}
-	must.Do(t, repo.Hook("pre-receive", "exit 0"))
+	must.Do(t, repo.Hook("pre-receive", "echo 'GH006: Protected branch update failed for refs/heads/status.' >&2; exit 1"))
 	b := newStatus(t, server.URL, Auth{})
+	const advice = "; exempt the account of git.auth from the protection of branch status, see docs/forges.md"
+	if _, err := b.Publish(t.Context(), report(1, fleet)); err == nil || !strings.HasSuffix(err.Error(), advice) {
+		t.Errorf("error %v, want it to end with %q", err, advice)
+	}
+	must.Do(t, repo.Hook("pre-receive", "exit 0"))
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
 	holds(t, repo, fleet, 1)
 }

@@ -136,7 +136,18 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 		b.tree.assume(nil, nil) // the server lacks objects that it is believed to hold
 		b.bare.until, b.bare.notBefore = time.Time{}, b.opts.Clock().Add(recheckAfter)
 	}
-	return Published{}, false, &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, shorten(text))}
+	return Published{}, false, b.rejected(text)
+}
+
+// protectedText is how servers say that a rule protects the branch.
+var protectedText = regexp.MustCompile(`(?i)\bprotected\b|not allowed to push`)
+
+// rejected is the refusal of a push by a rule, in the words of the server.
+func (b *StatusBranch) rejected(text string) error {
+	if text = shorten(text); protectedText.MatchString(text) {
+		text += "; exempt the account of git.auth from the protection of branch " + b.opts.Branch + ", see docs/forges.md"
+	}
+	return &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, text)}
 }
 
 // unwell reports whether the server had trouble of its own, which is no verdict.

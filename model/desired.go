@@ -127,6 +127,14 @@ func (d *Desired) OldNames(before *Desired) map[ClaimName]ClaimName {
 	return names
 }
 
+// HasFile reports whether objects of a file are in force.
+func (d *Desired) HasFile(file string) bool {
+	return slices.ContainsFunc(d.objects(), func(o Object) bool {
+		of, _ := o.Metadata().Position()
+		return of == file
+	})
+}
+
 // LastRenaming is the newest commit that gave claims other names, "" if there is none.
 func (d *Desired) LastRenaming() Revision {
 	if len(d.Renamed) == 0 {

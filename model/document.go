@@ -163,7 +163,7 @@ func (d document) explain(err error) *syntaxError {
 	}
 	// The parser names the line where the broken block begins.
 	line = max(line, firstBadLine(d.text))
-	return d.at(line, "no valid YAML: "+advice(text, lineOf(d.text, line)))
+	return d.at(line, "no valid YAML: "+YAMLAdvice(text, lineOf(d.text, line)))
 }
 
 // at places a message at a line of the document, on its first letter.
@@ -220,10 +220,10 @@ func conflictMarker(text []byte) (line int, ok bool) {
 	return 0, false
 }
 
-// advice puts the parser's message into words that say what to do. A message
+// YAMLAdvice puts the parser's message into words that say what to do. A message
 // that it does not know passes as it is only if it can hold no text of the
 // document.
-func advice(message string, line []byte) string {
+func YAMLAdvice(message string, line []byte) string {
 	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	switch {
 	case bytes.IndexByte(indent, '\t') >= 0:
@@ -234,10 +234,12 @@ func advice(message string, line []byte) string {
 		return `a value is not allowed here: check the indentation, and put text that holds ": " in quotes`
 	case strings.Contains(message, "expected key"), strings.Contains(message, "expected '-' indicator"):
 		return "the line does not fit those above it: check the indentation"
+	case strings.Contains(message, "expected ','"):
+		return `a "," or a closing bracket is missing`
 	case strings.Contains(message, "could not find expected ':'"):
 		return `a ":" is missing after the key`
 	case strings.Contains(message, "cannot start any token"):
-		return "a value cannot begin with this character: put it in quotes"
+		return "a value cannot begin with this character: put text in quotes, and indent with spaces instead of tabs"
 	case strings.Contains(message, "unexpected end of stream"):
 		return "a quote or bracket that begins here is not closed"
 	case strings.ContainsAny(message, "`\"'"):

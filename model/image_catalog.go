@@ -1,9 +1,11 @@
 package model
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // CatalogFile is the file with the ImageCatalog, at the root of git.path; CatalogName is the object's name.
@@ -37,6 +39,38 @@ func (d *Desired) UnknownImage(name string) string {
 	}
 	slices.Sort(known)
 	return show(name) + " is not in " + CatalogFile + didYouMean(Nearest(name, known)) + "; a whole reference has a registry: registry.example.com/os/image:tag"
+}
+
+// CheckImage returns what is wrong with a reference that names no registry, "" for other images and for names of the
+// catalogue. It is an error for a distribution, and where a catalogue has names for images; else Docker Hub is meant.
+func (d *Desired) CheckImage(image string) (Severity, string) {
+	name := strings.TrimPrefix(image, "oci://")
+	if first, _, ok := strings.Cut(name, "/"); ok && isRegistry(first) || IsCatalogName(image) {
+		return "", ""
+	}
+	ref, err := ParseImageReference(image)
+	if err != nil || ref.Layout != "" {
+		return "", ""
+	}
+	short := strings.TrimPrefix(name, "library/")
+	switch {
+	case d.Images != nil:
+		write := "a name of " + CatalogFile
+		word, _, _ := strings.Cut(short, ":")
+		for _, i := range d.Images.Spec.Images {
+			if strings.HasPrefix(i.Name, word+"-") {
+				write = i.Name + " of " + CatalogFile
+			}
+			if i.Name == strings.ReplaceAll(short, ":", "-") {
+				break
+			}
+		}
+		return SeverityError, fmt.Sprintf("%.80q has no registry; write %s, or the whole reference: registry.example.com/%.80s", image, write, name)
+	case isDistribution(short):
+		return SeverityError, fmt.Sprintf("%.80q has no registry; write it in full, such as registry.example.com/%.80s, oci:/PATH of a layout, or the URL of a "+
+			"disk image with its digest (https://…#sha256:…)", image, name)
+	}
+	return SeverityWarning, fmt.Sprintf("%.80q has no registry, so Ingot asks Docker Hub (%.200s); write registry/name:tag", image, ref)
 }
 
 // HasDigest reports whether an image is a reference or a URL with a digest.

@@ -142,18 +142,6 @@ func splitRegistry(name string) (registry, path string) {
 	return first, rest
 }
 
-// CheckImage refuses the image of a claim if it is neither a URL, a layout nor a reference with its registry: without
-// one, people may mean any registry.
-func CheckImage(image string) error {
-	ref := strings.TrimPrefix(image, "oci://")
-	first, _, ok := strings.Cut(ref, "/")
-	if IsImageURL(image) || strings.HasPrefix(ref, layoutPrefix) || ok && isRegistry(first) {
-		return nil
-	}
-	return fmt.Errorf("%.80q has no registry; write it in full, such as registry.example.com/%.80s, oci:/PATH of a layout, or the URL of a disk image "+
-		"with its digest (https://…#sha256:…)", image, strings.TrimPrefix(ref, "/"))
-}
-
 func isRegistry(s string) bool {
 	return strings.ContainsAny(s, ".:[") || strings.EqualFold(s, "localhost")
 }

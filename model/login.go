@@ -32,3 +32,9 @@ func LoginUser(image string) string {
 	}
 	return ""
 }
+
+// isDistribution reports whether the name of an image, before its tag, is that of a distribution.
+func isDistribution(image string) bool {
+	name, _, _ := strings.Cut(image, ":")
+	return slices.ContainsFunc(loginUsers, func(known [2]string) bool { return known[0] == name })
+}

@@ -335,7 +335,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, priority publ
 	own.Clean = p.stopped && sameRecords(&r.Input.Observed.Records, &loop.Store.Observed().Records)
 	hurries := priority == publishDecisions || priority == publishDecisionsFirst && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
-	story.Tell(r.Result, &own)
+	story.Describe(r.Input.Desired, r.Result, &own)
 	began := loop.Clock()
 	p.began.Store(&began)
 	done, err := p.Sink.Publish(ctx, &own)

@@ -40,13 +40,11 @@ func (k *Checker) Check(d *model.Desired) []model.Problem {
 		used[secret] = true
 		r, same := k.known[c]
 		if !same || r.secret != secret {
-			r = result{secret, k.claim(c, secret)}
+			r = result{secret, k.documents(c, secret)}
 		}
 		known[c] = r
 		problems = append(problems, r.problems...)
-		if err := model.CheckImage(c.Spec.Image); err != nil && !model.IsCatalogName(c.Spec.Image) {
-			problems = append(problems, problemAt(c, "spec.image", err.Error()))
-		}
+		problems = append(problems, k.image(d, c)...)
 		if c.Spec.UserDataRef != nil { // of the metadata service
 			used[d.Secrets[model.Named[model.ObjectName](c.Namespace, c.Spec.UserDataRef.Name)]] = true
 		}
@@ -71,27 +69,30 @@ func Sealed(d *model.Desired) (n int) {
 	return n
 }
 
-func (k *Checker) claim(c *model.ServerClaim, secret *model.Secret) []model.Problem {
-	problems := k.documents(c, secret)
-	if k.Allowed != nil && model.CheckImage(c.Spec.Image) == nil {
+// image checks where the image of a claim comes from.
+func (k *Checker) image(d *model.Desired, c *model.ServerClaim) []model.Problem {
+	severity, wrong := d.CheckImage(c.Spec.Image)
+	if severity != model.SeverityError && k.Allowed != nil && !model.IsCatalogName(c.Spec.Image) {
 		if err := k.Allowed(c.Spec.Image); err != nil {
-			problems = append(problems, problemAt(c, "spec.image", err.Error()))
+			severity, wrong = model.SeverityError, err.Error()
 		}
 	}
-	return problems
+	if wrong == "" {
+		return nil
+	}
+	p := problemAt(c, "spec.image", wrong)
+	p.Severity = severity
+	return []model.Problem{p}
 }
 
 // documents checks what configures the server of a claim.
 func (k *Checker) documents(c *model.ServerClaim, secret *model.Secret) []model.Problem {
-	boot := ignition.ClaimBoot{KernelArguments: c.Annotations[model.AnnotationKernelArguments], Hostname: c.Name}
-	if secret != nil && !secret.Sealed {
-		boot.Secret = secret.Values
-	}
-	_, wrong := ignition.KernelArguments(boot.KernelArguments)
+	arguments := c.Annotations[model.AnnotationKernelArguments]
+	_, wrong := ignition.KernelArguments(arguments)
 	if wrong != nil {
-		boot.KernelArguments = ""
+		arguments = ""
 	}
-	err := k.Compiler.Check(boot, ignition.CheckFor{
+	err := k.Compile(secret, arguments, ignition.CheckFor{
 		Image: c.Spec.Image, Seed: model.SeedKind(c.Annotations[model.AnnotationSeed]), Always: c.Annotations[model.AnnotationBoot] == "always",
 	})
 	var problems []model.Problem
@@ -110,6 +111,15 @@ func (k *Checker) documents(c *model.ServerClaim, secret *model.Secret) []model.
 		}
 	}
 	return problems
+}
+
+// Compile returns why no server can be configured with a Secret, which may be nil, and kernel arguments.
+func (k *Checker) Compile(secret *model.Secret, arguments string, boot ignition.CheckFor) error {
+	b := ignition.ClaimBoot{KernelArguments: arguments, Hostname: "server"}
+	if secret != nil && !secret.Sealed {
+		b.Secret = secret.Values
+	}
+	return k.Compiler.Check(b, boot)
 }
 
 // inSecret is a problem of a value of a Secret, in the line of the file if the value is a block of text there.

@@ -47,7 +47,7 @@ stringData:
 		`registry.example.com/debian:13, oci:/PATH of a layout, or the URL of a disk image with its digest (https://…#sha256:…)`
 	arguments := `web.yaml:3:61: ServerClaim default/web: metadata.annotations[ingot/kernel-arguments]: line 1, column 3: a character that is ` +
 		`not allowed: kernel arguments are letters, digits and . _ , : ; = / + @ % ~ ! * ? [ ] - with single spaces between`
-	user := `web.yaml:13:9: Secret default/web: stringData.user-data: key "users" is already in line 2: keep one of them`
+	user := `web.yaml:13:9: Secret default/web: stringData.user-data: key "users" is already in line 2 of the document: keep one of them`
 	if diff := cmp.Diff([]string{arguments, image, user}, check()); diff != "" {
 		t.Error("a claim with its Secret:", diff)
 	}

@@ -150,21 +150,21 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 		"user-data that is encoded twice":    {pairs: []string{"user-data", encoded("#cloud-config\na: " + secret)}, want: "user-data: it is encoded with base64 twice"},
 		"gzip that is encoded twice":         {pairs: []string{"user-data", encoded(packed("#!/bin/sh\n"))}, want: "user-data: it is encoded with base64 twice"},
 		"Ignition that is encoded twice":     {pairs: []string{"ignition", encoded(`{"ignition":{}}`)}, want: "ignition: it is encoded with base64 twice"},
-		"a packed cloud-config with a fault": {pairs: []string{"user-data", packed("#cloud-config\na: [" + secret)}, want: "user-data: line 1: did not find"},
+		"a packed cloud-config with a fault": {pairs: []string{"user-data", packed("#cloud-config\na: [" + secret)}, want: "user-data: line 1: a \",\""},
 		"user-data with a zero byte": {
 			pairs: []string{"user-data", "#!/bin/sh\n\x00" + secret}, want: "user-data: line 2, column 1: here is a byte",
 		},
 		"user-data that cloud-init passes over": {
 			pairs: []string{"user-data", "hostname: " + secret + "\n"},
-			want:  "user-data: line 1, column 1: cloud-init would pass this over",
+			want:  "user-data: line 1, column 1: cloud-init would ignore this",
 		},
 		"a cloud-config that is no YAML": {
 			pairs: []string{"user-data", "#cloud-config\na: [" + secret + "\n"},
-			want:  "user-data: line 1: did not find expected ',' or ']'",
+			want:  "user-data: line 1: a \",\" or a closing bracket is missing",
 		},
 		"a cloud-config with a key twice": {
 			pairs: []string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"},
-			want:  "user-data: line 3: this key is already in line 2",
+			want:  "user-data: line 3: this key is already in line 2 of the document: keep one of them",
 		},
 		"a cloud-config that is a list": {
 			pairs: []string{"user-data", "#cloud-config\n- " + secret + "\n"}, want: "user-data: line 2, column 1: this is not a mapping",

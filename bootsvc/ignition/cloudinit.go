@@ -187,7 +187,7 @@ func checkCloudData(key, text string) error {
 		return nil
 	}
 	return &SourceError{key, []SourceProblem{{Line: 1, Column: 1,
-		Message: "cloud-init would pass this over: the first line has to be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message"}}}
+		Message: "cloud-init would ignore this: the first line must be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message"}}}
 }
 
 // isMIME reports whether cloud-init takes text for a MIME message.

@@ -181,7 +181,7 @@ func yamlProblems(err error) (all []SourceProblem) {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "Error unmarshaling yaml: "), "yaml: ")
 	if unknown := new(common.ErrUnknownVersion); constants[text] || errors.As(err, unknown) {
 		if !constants[text] {
-			text = "this variant or version of Butane is not known"
+			text = "this variant or version of Butane is not known; write for example variant: fcos and version: 1.6.0"
 		}
 		return []SourceProblem{{Message: text}}
 	}
@@ -213,9 +213,9 @@ func yamlMessage(text string) string {
 		return "want " + kindOfType(types[1])
 	case twice != nil:
 		if name, err := strconv.Unquote(twice[1]); err == nil && slices.Contains(cloudKeys, name) {
-			return fmt.Sprintf("key %q is already in line %s: keep one of them", name, twice[2])
+			return fmt.Sprintf("key %q is already in line %s of the document: keep one of them", name, twice[2])
 		}
-		return "this key is already in line " + twice[2]
+		return "this key is already in line " + twice[2] + " of the document: keep one of them"
 	case strings.HasPrefix(text, "unknown anchor "):
 		return "an alias of an unknown anchor"
 	case strings.HasPrefix(text, "anchor "):
@@ -223,7 +223,7 @@ func yamlMessage(text string) string {
 	case strings.HasPrefix(text, "cannot decode "):
 		return "a value that does not fit its tag"
 	case yamlSyntax.MatchString(text):
-		return text
+		return model.YAMLAdvice(text, nil)
 	}
 	return "this is not valid YAML"
 }

@@ -204,7 +204,7 @@ func TestSeedsThatCannotBe(t *testing.T) {
 			secret: []string{"user-data", "#cloud-config\n"}, change: func(b *DiskBoot) { b.KernelArguments = "quiet" }, of: annotationArguments, says: "only the seed fcos",
 		},
 		"a kind that there is not":     {change: func(b *DiskBoot) { b.Seed = "floppy" }, of: annotationSeed, says: "nocloud, openstack, fcos, flatcar or none"},
-		"user-data that nothing reads": {secret: []string{"user-data", "hello"}, of: "user-data", says: "pass this over"},
+		"user-data that nothing reads": {secret: []string{"user-data", "hello"}, of: "user-data", says: "ignore this"},
 		"NoCloud's network on a config drive": {
 			secret: []string{"user-data", "#cloud-config\n", "network-config", "version: 2\n"}, change: func(b *DiskBoot) { b.Seed = model.SeedOpenStack },
 			of: "network-config", says: "network_data.json",

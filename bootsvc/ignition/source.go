@@ -208,6 +208,9 @@ func jsonError(raw []byte, err error) *SourceError {
 	case errors.As(err, &malformed):
 		p.Line, p.Column = position(raw, malformed.Offset)
 		p.Message = "this is not JSON: " + quoted.ReplaceAllString(malformed.Error(), "")
+		if strings.Contains(p.Message, "object key string") {
+			p.Message = "this is not JSON: a key in quotes is expected here; is there a comma too many before it?"
+		}
 	case errors.As(err, &kind):
 		p.Line, p.Column = position(raw, kind.Offset)
 		p.Message = fmt.Sprintf("%s must be of type %s", kind.Field, kind.Type)

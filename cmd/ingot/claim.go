@@ -61,8 +61,8 @@ func (k *claimCommand) Validate() error {
 	if model.IsImageURL(k.Image) {
 		_, err = model.ParseImageURL(k.Image)
 	}
-	if err == nil {
-		err = model.CheckImage(k.Image)
+	if severity, wrong := model.NewDesired().CheckImage(k.Image); severity == model.SeverityError {
+		err = errors.New(wrong)
 	}
 	if err != nil {
 		return fmt.Errorf("--image %q: %w", k.Image, err)

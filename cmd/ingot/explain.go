@@ -42,7 +42,7 @@ func (e *explainCommand) Validate() error {
 	if e.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", e.Interval, minInterval)
 	}
-	if e.Kind = nounOf(e.Kind); !slices.Contains(explainKinds, e.Kind) {
+	if e.Kind = nounOf(e.Kind); e.Kind != "" && !slices.Contains(explainKinds, e.Kind) {
 		return fmt.Errorf("unknown kind %q: use one of %s", e.Kind, strings.Join(explainKinds, ", "))
 	}
 	return nil

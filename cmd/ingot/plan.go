@@ -39,7 +39,7 @@ func (planCommand) Help() string {
 
 The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
-Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made.
+Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made, also for wrong usage.
 
 Examples:
 
@@ -146,6 +146,21 @@ func (in *planning) check(ageKeyFile string) (err error) {
 	return err
 }
 
+// checkBoot checks a boot as the daemon does before it binds a claim, without the network.
+func (in *planning) checkBoot(b proposal.Boot) *proposal.Failure {
+	err := in.boots.Compile(b.SecretObject, b.KernelArguments, ignition.CheckFor{Image: b.Image, Seed: model.SeedKind(b.ClaimSeed), Always: b.Ticket.Always})
+	if err != nil {
+		return &proposal.Failure{Reason: model.ReasonSourceInvalid, Text: err.Error()}
+	}
+	if in.boots.Allowed != nil {
+		err = in.boots.Allowed(b.Image)
+	}
+	if err != nil {
+		return &proposal.Failure{Reason: model.ReasonRegistryNotAllowed, Text: err.Error()}
+	}
+	return nil
+}
+
 // notLooked notes the images that the plan installs, of which no registry was asked.
 func notLooked(p *preview.Preview) []string {
 	images := make(map[string]bool)
@@ -169,7 +184,7 @@ func notLooked(p *preview.Preview) []string {
 // worse previews the merge as one commit and commit by commit, and returns the worse of both: how a request will be
 // merged is not known.
 func (in *planning) worse(merged *gitsource.Merged, now time.Time) *preview.Preview {
-	input := preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Behind: merged.Behind, Notes: in.notes}
+	input := preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Behind: merged.Behind, Notes: in.notes, Check: in.checkBoot}
 	one := preview.Of(input)
 	if merged.OneByOne == nil {
 		return one

@@ -20,7 +20,7 @@ type statusCommand struct {
 
 	Wait     bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
 	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code, or with 1 if the object does not exist or no daemon answers. Default: never."`
-	Revision string        `placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD."`
+	Revision string        `placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD. Default: the watched branch as the clone in the working directory pushed or fetched it last."`
 	Kind     string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
 	Name     string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
 }
@@ -43,7 +43,7 @@ Examples:
   ingot status --watch
   ingot status claim default/web-1
   ingot status --wait claim web-1
-  git push && ingot status --wait --revision HEAD
+  git push && ingot status --wait
   ingot status --wait --timeout 30m && ./deploy.sh
   ingot status --address https://ingot.example.com:8080 --username anna --password-file ~/.ingot-password
   ingot status -l rack=7 -o wide

@@ -63,8 +63,9 @@ func (v *statusView) unfinished(ctx context.Context, err error, commit awaitedCo
 	if err != nil {
 		return err.Error(), err
 	}
-	if applied := v.docs.Fleet.Applied; !commit.isIn(ctx, applied) {
-		return fmt.Sprintf("the daemon acts on %s, and not on %s yet", applied.Short(), commit.hash[:shortHash]), exitUnderWay
+	applied := v.docs.Fleet.Applied
+	if hash := commit.hashFor(ctx, applied); !commit.isIn(ctx, hash, applied) {
+		return fmt.Sprintf("the daemon acts on %s, and not on %s yet", applied.Short(), hash[:shortHash]), exitUnderWay
 	}
 	return waitsFor(v.docs), verdict(v.docs, v.whole())
 }
@@ -77,9 +78,9 @@ func givenUp(ctx context.Context, unfinished error) error {
 	return exitUnderWay
 }
 
-// awaitedCommit is a commit that is waited for; the zero value is any.
+// awaitedCommit is a commit that is waited for.
 type awaitedCommit struct {
-	hash  string
+	hash  string // "" = what the clone pushed or fetched last
 	clone *clone // nil = there is none, and only the commit itself is known
 }
 
@@ -91,10 +92,10 @@ var commitHash = regexp.MustCompile(fmt.Sprintf("^[0-9a-f]{%d,64}$", shortHash))
 
 // newAwaitedCommit returns the commit that a user names: by its hash, or as git in the working directory does.
 func newAwaitedCommit(ctx context.Context, c *console, name string) (awaitedCommit, error) {
-	if name == "" {
-		return awaitedCommit{}, nil
-	}
 	g, err := openClone(ctx, c, ".", "origin")
+	if name == "" {
+		return awaitedCommit{clone: g}, nil
+	}
 	if err == nil {
 		hash, unknown := g.git(ctx, "rev-parse", "--quiet", "--verify", "--end-of-options", name+"^{commit}")
 		if unknown == nil {
@@ -108,15 +109,26 @@ func newAwaitedCommit(ctx context.Context, c *console, name string) (awaitedComm
 	return awaitedCommit{}, fmt.Errorf("--revision %s is no hash of a commit, and %w", name, err)
 }
 
-// isIn reports whether a revision is of the commit, or of one that follows it as far as the clone knows.
-func (a awaitedCommit) isIn(ctx context.Context, r model.Revision) bool {
-	if strings.HasPrefix(r.Commit(), a.hash) {
+// hashFor returns the hash of the commit: without a name, that of the branch that the daemon watches, as the clone pushed or
+// fetched it last. It is "" in a clone without the commit that the daemon acts on: it is of another repository, or older.
+func (a awaitedCommit) hashFor(ctx context.Context, r model.Revision) string {
+	if a.hash != "" || a.clone == nil || !a.clone.has(ctx, r.Commit()+"^{commit}") {
+		return a.hash
+	}
+	branch, _, _ := strings.Cut(string(r), "@")
+	hash, _ := a.clone.git(ctx, "rev-parse", "--quiet", "--verify", "refs/remotes/origin/"+branch)
+	return hash
+}
+
+// isIn reports whether a revision is of a commit, or of one that follows it as far as the clone knows.
+func (a awaitedCommit) isIn(ctx context.Context, hash string, r model.Revision) bool {
+	if strings.HasPrefix(r.Commit(), hash) {
 		return true
 	}
 	if a.clone == nil {
 		return false
 	}
-	_, err := a.clone.git(ctx, "merge-base", "--is-ancestor", a.hash, r.Commit())
+	_, err := a.clone.git(ctx, "merge-base", "--is-ancestor", hash, r.Commit())
 	return err == nil
 }
 

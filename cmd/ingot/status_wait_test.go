@@ -131,6 +131,7 @@ func TestACommitIsWaitedFor(t *testing.T) {
 		git("commit", "--quiet", "--allow-empty", "--message", "change")
 		commits = append(commits, git("rev-parse", "HEAD"))
 	}
+	git("update-ref", "refs/remotes/origin/main", commits[1])
 	at := func(commit string) *report.Documents { return inFleet(model.Revision("main@sha1:" + commit)) }
 	before := "TIME the daemon acts on main@" + commits[0][:7] + ", and not on " + commits[1][:7] + " yet\n"
 	for name, tc := range map[string]struct {
@@ -144,6 +145,9 @@ func TestACommitIsWaitedFor(t *testing.T) {
 		"while a later one is in force":        {dir, "HEAD~1", commits[2], before, exitFine},
 		"by its hash, without a clone":         {t.TempDir(), commits[1][:10], commits[1], before, exitFine},
 		"that never comes":                     {dir, "HEAD~1", commits[0], before, int(exitUnderWay)},
+		"that was pushed last":                 {dir, "", commits[1], before, exitFine},
+		"that was pushed last and never comes": {dir, "", commits[0], before, int(exitUnderWay)},
+		"of no clone":                          {t.TempDir(), "", commits[0], "", exitFine},
 		"that nobody knows":                    {dir, "nothing", commits[1], "ingot: --revision nothing is no hash of a commit, and the clone in the working directory has no commit nothing\n", exitFailed},
 		"by a name where there is no clone":    {t.TempDir(), "HEAD", commits[1], "is no clone of a repository", exitFailed},
 		"by something that git has options of": {dir, "--all", commits[1], "ingot: --revision --all is no hash of a commit", exitFailed},

@@ -123,7 +123,7 @@ func (v *validation) printCounts(c *console) {
 		c.printf("; %d left out by %s", v.Ignored, gitsource.IgnoreFile)
 	}
 	if v.Foreign > 0 {
-		c.printf("; %d no manifests", v.Foreign)
+		c.printf("; %s without manifests", text.Plural(v.Foreign, "file"))
 	}
 	c.printf("\n")
 	if v.Sealed > 0 {

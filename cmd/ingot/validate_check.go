@@ -209,7 +209,7 @@ func (m *manifestCheck) findCatalog() {
 		if m.desired.Images != nil || m.desired.IsQuarantined(model.CatalogIdentity) {
 			return
 		}
-		if !model.IsCatalogName(claim.Spec.Image) {
+		if _, wrong := m.desired.CheckImage(claim.Spec.Image); wrong == "" && !model.IsCatalogName(claim.Spec.Image) {
 			continue
 		}
 		file, _ := claim.Position()

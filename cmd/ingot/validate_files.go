@@ -105,7 +105,7 @@ func (m *manifestSearch) at(path string) error {
 		return nil
 	})
 	if err == nil && none {
-		err = fmt.Errorf("%s holds no manifests: no file of it ends in .yaml, .yml or .json", path)
+		err = fmt.Errorf("%s has no manifests: no file in it ends in .yaml, .yml or .json", path)
 	}
 	return err
 }

@@ -2,7 +2,26 @@ package main
 
 import "strings"
 
+// catalog has one image.
+const catalog = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ImageCatalog\nmetadata: {name: images}\nspec:\n  images:\n" +
+	"  - {name: debian-13, image: \"registry.example.com/debian@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n"
+
 var wrongInputTable = []wrongInput{
+	{
+		name: "image of Docker Hub", args: "validate web.yaml",
+		text: imaged("my-org/os:v1"),
+		code: 0, out: "web.yaml:6:10: warning: ServerClaim default/web: spec.image: \"my-org/os:v1\" has no registry, so Ingot asks Docker Hub (docker.io/my-org/os:v1); write registry/name:tag",
+	},
+	{
+		name: "image without a registry where a catalogue has its name", args: "validate web.yaml images.yaml",
+		text: imaged("debian:13"), catalog: true,
+		code: 1, out: "web.yaml:6:10: ServerClaim default/web: spec.image: \"debian:13\" has no registry; write debian-13 of images.yaml, or the whole reference: registry.example.com/debian:13",
+	},
+	{
+		name: "image without a registry where there is a catalogue", args: "validate web.yaml",
+		text: imaged("my-org/os:v1"), catalog: true,
+		code: 1, out: "web.yaml:6:10: ServerClaim default/web: spec.image: \"my-org/os:v1\" has no registry; write a name of images.yaml, or the whole reference: registry.example.com/my-org/os:v1",
+	},
 	{
 		name: "image URL without digest", args: "validate web.yaml",
 		text: imaged("https://images.example.com/os.qcow2"),
@@ -36,27 +55,27 @@ var wrongInputTable = []wrongInput{
 	{
 		name: "user-data without header", args: "validate web.yaml",
 		text: secret("user-data", "hostname: web\n"),
-		code: 1, out: "web.yaml:11:5: Secret default/web: stringData.user-data: cloud-init would pass this over: the first line has to be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message",
+		code: 1, out: "web.yaml:11:5: Secret default/web: stringData.user-data: cloud-init would ignore this: the first line must be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message",
 	},
 	{
 		name: "user-data with a wrong header", args: "validate web.yaml",
 		text: secret("user-data", "#cloud_config\nhostname: web\n"),
-		code: 1, out: "web.yaml:11:5: Secret default/web: stringData.user-data: cloud-init would pass this over: the first line has to be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message",
+		code: 1, out: "web.yaml:11:5: Secret default/web: stringData.user-data: cloud-init would ignore this: the first line must be #cloud-config, #! with a program, another header that cloud-init knows, or that of a MIME message",
 	},
 	{
 		name: "user-data with a tab", args: "validate web.yaml",
 		text: secret("user-data", "#cloud-config\nusers:\n	- default\n"),
-		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: found character that cannot start any token",
+		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: a value cannot begin with this character: put text in quotes, and indent with spaces instead of tabs",
 	},
 	{
 		name: "user-data with a known key twice", args: "validate web.yaml",
 		text: secret("user-data", "#cloud-config\nusers: [default]\nusers: [core]\n"),
-		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: key \"users\" is already in line 2: keep one of them",
+		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: key \"users\" is already in line 2 of the document: keep one of them",
 	},
 	{
 		name: "user-data with an unknown key twice", args: "validate web.yaml",
 		text: secret("user-data", "#cloud-config\nhunter2: a\nhunter2: b\n"),
-		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: this key is already in line 2",
+		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.user-data: this key is already in line 2 of the document: keep one of them",
 	},
 	{
 		name: "user-data that is a list", args: "validate web.yaml",
@@ -111,7 +130,7 @@ var wrongInputTable = []wrongInput{
 	{
 		name: "Ignition with a comma too many", args: "validate web.yaml",
 		text: secret("ignition", "{\n  \"ignition\": {\"version\": \"3.4.0\"},\n}"),
-		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.ignition: this is not JSON: invalid character looking for beginning of object key string",
+		code: 1, out: "web.yaml:13:5: Secret default/web: stringData.ignition: this is not JSON: a key in quotes is expected here; is there a comma too many before it?",
 	},
 	{
 		name: "Ignition with an unknown key", args: "validate web.yaml",
@@ -136,12 +155,12 @@ var wrongInputTable = []wrongInput{
 	{
 		name: "Butane of an unknown variant", args: "validate web.yaml",
 		text: secret("ignition", "variant: fedora\nversion: 1.5.0\n"),
-		code: 1, out: "web.yaml:10:3: Secret default/web: stringData.ignition: this variant or version of Butane is not known",
+		code: 1, out: "web.yaml:10:3: Secret default/web: stringData.ignition: this variant or version of Butane is not known; write for example variant: fcos and version: 1.6.0",
 	},
 	{
 		name: "Butane of an unknown version", args: "validate web.yaml",
 		text: secret("ignition", "variant: fcos\nversion: 9.9.9\n"),
-		code: 1, out: "web.yaml:10:3: Secret default/web: stringData.ignition: this variant or version of Butane is not known",
+		code: 1, out: "web.yaml:10:3: Secret default/web: stringData.ignition: this variant or version of Butane is not known; write for example variant: fcos and version: 1.6.0",
 	},
 	{
 		name: "Butane with a relative path", args: "validate web.yaml",
@@ -210,11 +229,11 @@ var wrongInputTable = []wrongInput{
 	},
 	{
 		name: "a file without manifests", args: "validate /etc/passwd",
-		code: 1, out: "0 files, 0 objects: 0 errors, 0 warnings; 1 no manifests",
+		code: 1, out: "0 files, 0 objects: 0 errors, 0 warnings; 1 file without manifests",
 	},
 	{
 		name: "an empty folder", args: "validate empty",
-		code: 1, out: "ingot: empty holds no manifests: no file of it ends in .yaml, .yml or .json",
+		code: 1, out: "ingot: empty has no manifests: no file in it ends in .yaml, .yml or .json",
 	},
 	{
 		name: "no such path", args: "validate nowhere.yaml",
@@ -243,6 +262,10 @@ var wrongInputTable = []wrongInput{
 	{
 		name: "explain without a name", args: "explain server",
 		code: 2, out: "ingot: expected \"<name>\"; see ingot explain --help",
+	},
+	{
+		name: "explain of nothing", args: "explain",
+		code: 2, out: "ingot: expected \"<kind> <name>\"; see ingot explain --help",
 	},
 	{
 		name: "explain of a wrong kind", args: "explain node s1",

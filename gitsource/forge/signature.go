@@ -32,6 +32,8 @@ var signatureHeaders = []struct{ name, prefix string }{
 	{name: "X-Hub-Signature-256", prefix: "sha256="},
 	{name: "X-Forgejo-Signature"},
 	{name: "X-Gitea-Signature"},
+	{name: "X-Gogs-Signature"},
+	{name: "X-Hub-Signature", prefix: "sha256="}, // Bitbucket; GitHub sends SHA-1 in it, after the one above
 	{name: "X-Signature-256", prefix: "sha256="},
 }
 

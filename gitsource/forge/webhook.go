@@ -38,8 +38,8 @@ const (
 var allResults = []result{resultAccepted, resultUnauthorized, resultTooLarge, resultMalformed, resultNotFound}
 
 // unauthorized says what is accepted: some senders have other headers.
-const unauthorized = "unauthorized: sign the body with HMAC-SHA256 under a secret of webhook.secretFile, in header X-Hub-Signature-256 (sha256=HEX), " +
-	"X-Forgejo-Signature, X-Gitea-Signature or X-Signature-256, or send the secret in X-Gitlab-Token; see docs/forges.md"
+const unauthorized = "unauthorized: sign the body with HMAC-SHA256 under a secret of webhook.secretFile, in header X-Hub-Signature-256 or X-Hub-Signature (sha256=HEX), " +
+	"X-Forgejo-Signature, X-Gitea-Signature, X-Gogs-Signature or X-Signature-256, or send the secret in X-Gitlab-Token; see docs/forges.md"
 
 // WebhookOptions configure a Webhook.
 type WebhookOptions struct {

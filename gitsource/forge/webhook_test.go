@@ -88,6 +88,13 @@ func TestWhatAnAnnouncementDoes(t *testing.T) {
 			body: ourBody, header: map[string]string{"X-Forgejo-Signature": sign(secret, ourBody), "X-Forgejo-Event": "push"},
 			code: 200, result: resultAccepted,
 		},
+		"Bitbucket announces a push": {
+			body: ourBody, header: map[string]string{"X-Hub-Signature": "sha256=" + sign(secret, ourBody), "X-Event-Key": "repo:push"},
+			code: 200, result: resultAccepted,
+		},
+		"Gogs announces a push": {
+			body: ourBody, header: map[string]string{"X-Gogs-Signature": sign(secret, ourBody), "X-Gogs-Event": "push"}, code: 200, result: resultAccepted,
+		},
 		"something else announces a push": {
 			body: ourBody, header: map[string]string{"X-Signature-256": "sha256=" + sign(secret, ourBody)}, code: 200, result: resultAccepted,
 		},

@@ -19,14 +19,15 @@ type future struct {
 	last    *plan.Result
 	servers map[model.ServerName]*plan.Server // of last
 	effects []Effect
+	check   func(proposal.Boot) *proposal.Failure // nil = boots are not checked
 }
 
 // follow plans until nothing is left to decide.
-func follow(in *world.Input) *future {
-	f := &future{in: in, servers: make(map[model.ServerName]*plan.Server)}
+func (f *future) follow() *future {
+	f.servers = make(map[model.ServerName]*plan.Server)
 	var steps []*proposal.Proposal
 	for more, n := true, 0; more && n < rounds; n++ {
-		f.last = plan.Plan(f.in)
+		f.plan()
 		steps = append(steps, f.last.Taken...)
 		f.in, more = plan.Assume(f.in, f.last)
 	}
@@ -43,6 +44,26 @@ func follow(in *world.Input) *future {
 	}
 	f.effects = slices.DeleteFunc(f.effects, func(e Effect) bool { return e.Kind == proposal.StepTouch && others[e.Server] > 1 })
 	return f
+}
+
+// plan plans with the results of the checks that the plan needs.
+func (f *future) plan() {
+	more := f.check != nil
+	if more && f.in.Checked == nil {
+		f.in.Checked = make(map[proposal.BootKey]proposal.Checked)
+	}
+	f.last = plan.Plan(f.in)
+	for more {
+		more = false
+		for key, boot := range f.last.Wanted {
+			if _, done := f.in.Checked[key]; !done {
+				f.in.Checked[key], more = proposal.Checked{Failed: f.check(boot)}, true
+			}
+		}
+		if more {
+			f.last = plan.Plan(f.in)
+		}
+	}
 }
 
 // isHeld reports whether the guard holds a step back at last.

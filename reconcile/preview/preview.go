@@ -25,6 +25,8 @@ type Input struct {
 	// Behind is set when Ingot has not acted yet upon all of the base: the commit begins when it has.
 	Behind bool
 	Notes  []string // of what is not known
+	// Check returns why a boot is not possible, as far as that is known; nil checks no boots.
+	Check func(proposal.Boot) *proposal.Failure
 }
 
 // Of says what the step from Base to Head does. The same input gives the same preview.
@@ -51,7 +53,8 @@ func Of(in Input) *Preview {
 
 // follow finds what happens if Git has a revision.
 func (in *Input) follow(d *model.Desired) *future {
-	return follow(in.Fleet.input(in.Fleet.withKnown(d, in.Base), in.Policy, in.Now))
+	f := &future{in: in.Fleet.input(in.Fleet.withKnown(d, in.Base), in.Policy, in.Now), check: in.Check}
+	return f.follow()
 }
 
 type comparison struct {
@@ -118,7 +121,8 @@ func (c *comparison) freed() map[model.ClaimName]Effect {
 	if len(wiped) == 0 || !slices.ContainsFunc(c.after.last.Claims, func(cl *bind.Claim) bool { return cl.Server == "" }) {
 		return all
 	}
-	for _, e := range follow(plan.AssumeWiped(c.after.in, wiped)).effects {
+	later := &future{in: plan.AssumeWiped(c.after.in, wiped), check: c.Check}
+	for _, e := range later.follow().effects {
 		if e.Kind == proposal.StepBind {
 			e.Message += ", once it is wiped"
 			all[e.Claim] = e

@@ -216,7 +216,7 @@ func TestClaimStateIsTheSameInAllViews(t *testing.T) {
 	if page := r.Documents[model.ReportReadme].Text; !strings.Contains(page, "c00000.yaml) | Booted |") {
 		t.Errorf("the page has\n%s", page)
 	}
-	if all := lines(newsOf(nil, r.Documents)); !slices.Contains(all, "default/c00000: Booted on "+server0) {
+	if all := lines(newsOf(nil, r.Documents, nil)); !slices.Contains(all, "default/c00000: Booted on "+server0) {
 		t.Errorf("the commit has %q", all)
 	}
 }

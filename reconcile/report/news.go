@@ -69,8 +69,8 @@ var newsKinds = []struct {
 }
 
 // newsOf says what became of the fleet and of each object since old.
-func newsOf(old, now map[string]*model.Document) []news {
-	all := fleetNews(old[model.ReportFleet], now[model.ReportFleet])
+func newsOf(old, now map[string]*model.Document, d *model.Desired) []news {
+	all := fleetNews(old[model.ReportFleet], now[model.ReportFleet], d)
 	paths := changedPaths(old, now)
 	for _, k := range newsKinds {
 		for _, path := range paths {

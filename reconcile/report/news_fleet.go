@@ -13,13 +13,13 @@ import (
 
 // fleetNews says what all servers have in common: whether the branch can be read, and
 // what waits for an approval.
-func fleetNews(old, now *model.Document) []news {
+func fleetNews(old, now *model.Document, d *model.Desired) []news {
 	if now == nil || old == now {
 		return nil
 	}
 	is := now.Object.(*Fleet)
 	if old == nil {
-		return problemNews(nil, is.Problems)
+		return problemNews(nil, is.Problems, d)
 	}
 	was := old.Object.(*Fleet)
 	var all []news
@@ -34,7 +34,7 @@ func fleetNews(old, now *model.Document) []news {
 	if n := absent(is); n != absent(was) {
 		add("absent without a commit", absentNews(is, n))
 	}
-	return append(all, problemNews(was.Problems, is.Problems)...)
+	return append(all, problemNews(was.Problems, is.Problems, d)...)
 }
 
 func reasonOf(s *Trouble) string {
@@ -87,7 +87,7 @@ func others(n int) string {
 }
 
 // problemNews says which manifests have other problems than before, and which have none now.
-func problemNews(before, now []model.Problem) []news {
+func problemNews(before, now []model.Problem, d *model.Desired) []news {
 	was, is := byFile(before), byFile(now)
 	var all []news
 	for _, f := range is {
@@ -97,7 +97,11 @@ func problemNews(before, now []model.Problem) []news {
 	}
 	for _, f := range was {
 		if !slices.ContainsFunc(is, f.same) {
-			all = append(all, news{name: harmless(f.name), outcome: outcome{weighsGoal, "correct now"}})
+			result := "valid"
+			if !d.HasFile(f.name) {
+				result = "removed"
+			}
+			all = append(all, news{name: harmless(f.name), outcome: outcome{weighsGoal, result}})
 		}
 	}
 	return all

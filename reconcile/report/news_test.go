@@ -27,6 +27,8 @@ func readingOf(kind string, status metav1.ConditionStatus, reason string) []meta
 
 func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 	type files = map[string]*model.Document
+	inGit := model.NewDesired()
+	inGit.Add(&model.Endpoint{Meta: model.Meta{Name: "e", Source: "claims/web.yaml:1"}})
 	claim := func(status ClaimStatus) *model.Document {
 		return file(model.KindServerClaim, "default", "web-1", status)
 	}
@@ -120,7 +122,12 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 		"a manifest that is right again": {
 			old:  files{model.ReportFleet: {Object: &Fleet{Problems: []model.Problem{{File: "claims/web.yaml", Line: 7}}}}},
 			now:  files{model.ReportFleet: {Object: &Fleet{}}},
-			want: "claims/web.yaml: correct now",
+			want: "claims/web.yaml: valid",
+		},
+		"a manifest with an error that is removed": {
+			old:  files{model.ReportFleet: {Object: &Fleet{Problems: []model.Problem{{File: "claims/old.yaml", Line: 7}}}}},
+			now:  files{model.ReportFleet: {Object: &Fleet{}}},
+			want: "claims/old.yaml: removed",
 		},
 		"a file whose name a forge would act upon": {
 			old: files{model.ReportFleet: {Object: &Fleet{}}},
@@ -160,7 +167,7 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newsOf(tt.old, tt.now)
+			all := newsOf(tt.old, tt.now, inGit)
 			slices.SortStableFunc(all, byWeight)
 			if diff := cmp.Diff(tt.want, subjectOf(all)); diff != "" {
 				t.Errorf("subject (-want +got):\n%s", diff)
@@ -177,7 +184,7 @@ func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
 	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.Life.State = model.StateError; r.Life.Reason = "CleanupFailed" })
 	r := reportBy(&p, in)
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
-	story.Tell(plan.Plan(in), r)
+	story.Describe(in.Desired, plan.Plan(in), r)
 	if want := "bmc00001-system-0: Available → Error (wipe failed), and 1 more"; r.Subject != want {
 		t.Errorf("subject %q, want %q", r.Subject, want)
 	}

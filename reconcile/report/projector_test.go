@@ -31,7 +31,7 @@ func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 	story.Published(plan.Plan(in), first)
 	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State = model.StateError; r.Life.Reason = "CleanupFailed" })
 	second := reportBy(&p, in)
-	story.Tell(plan.Plan(in), second)
+	story.Describe(in.Desired, plan.Plan(in), second)
 	var changed []string
 	for path, d := range second.Documents {
 		if first.Documents[path] != d {

@@ -91,7 +91,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	d.Add(&passed)
 	in.Desired = d
 	second := reportBy(&p, in)
-	story.Tell(plan.Plan(in), second)
+	story.Describe(in.Desired, plan.Plan(in), second)
 	want := []string{"bmc00001-system-0: Available", "readiness rule burn-in: 2 of 3 servers ready", "BMC bmc00001: details"}
 	if diff := cmp.Diff(want, second.Body); diff != "" {
 		t.Errorf("once the label is set (-want +got):\n%s", diff)
@@ -106,7 +106,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	delete(d.ReadinessRules, "burn-in")
 	in.Desired = d
 	fourth := reportBy(&p, in)
-	story.Tell(plan.Plan(in), fourth)
+	story.Describe(in.Desired, plan.Plan(in), fourth)
 	if diff := cmp.Diff([]string{"readiness rule burn-in: gone", "bmc00002-system-0: 0 taints"}, fourth.Body); diff != "" {
 		t.Errorf("once the rule is gone, of a bound server (-want +got):\n%s", diff)
 	}

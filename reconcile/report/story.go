@@ -29,15 +29,15 @@ type shownServer struct {
 	claim model.ClaimName
 }
 
-// Tell fills in the subject and body of a report's commit: what happened since the last
+// Describe sets the subject and the body of a report's commit: the events since the last
 // published report, the weightiest first.
-func (t *Story) Tell(result *plan.Result, r *model.Report) {
+func (t *Story) Describe(d *model.Desired, result *plan.Result, r *model.Report) {
 	all := t.transitions(result)
 	moved := make(map[string]bool, len(all))
 	for _, n := range all {
 		moved[n.name] = true
 	}
-	for _, n := range newsOf(t.files, r.Documents) {
+	for _, n := range newsOf(t.files, r.Documents, d) {
 		if !n.server || !moved[n.name] {
 			all = append(all, n)
 		}

@@ -30,9 +30,6 @@ func (b *Boots) diskSource(ctx context.Context, boot *proposal.Boot) (*diskimage
 		s := diskimage.FromURL(boot.Image, u, client, named)
 		return &s, model.PinnedImage{}, nil
 	}
-	if err := model.CheckImage(boot.Image); err != nil && boot.Ticket.Purpose == model.PurposeClaim {
-		return nil, model.PinnedImage{}, &because{err, model.ReasonInvalidReference}
-	}
 	img, err := b.Images.Resolve(ctx, boot.Image, boot.Architecture)
 	switch {
 	case err != nil:

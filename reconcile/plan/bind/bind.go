@@ -211,6 +211,9 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 			why = f.catalogLost
 		}
 	}
+	if severity, wrong := f.Desired.CheckImage(c.Spec.Image); why.Reason == "" && severity == model.SeverityError {
+		why = proposal.Why{Reason: model.ReasonInvalidReference, Message: "image " + wrong, Actor: proposal.Tenant}
+	}
 	return why
 }
 

@@ -135,6 +135,10 @@ func TestPlan(t *testing.T) {
 			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}}}
 			in.Claims[0].Manifest.Tenant, in.Claims[1].Manifest.Tenant, in.Desired.ReadinessRules["burn"].Tenant = "alpha", "alpha", "alpha"
 		},
+		"a new catalogue changes no claim with a server": func(in *bind.Input) {
+			in.Desired.Images = &model.ImageCatalog{Spec: model.ImageCatalogSpec{Images: []model.CatalogImage{{Name: "my-os-0"}, {Name: "my-os-1"}, {Name: "my-os-2"}}}}
+			in.Claims[1].Server = "s2"
+		},
 		"servers that may be unreadable": func(in *bind.Input) {
 			in.Unreadable = []model.UnreadableRecord{{Server: "s8"}}
 			in.Desired.Quarantined[model.ServerName("s9").Identity()] = []string{""}
