@@ -30,7 +30,8 @@ Feature: A disk image at a URL is what its digest says, or is not installed
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
+    Then claim "web" is Unbound
+    And the status branch shows for claim "web": "RegistryNotAllowed"
     And the status branch shows for claim "web": "<BECAUSE>"
     And the stranger receives no connection
     And nothing happens to "s1"

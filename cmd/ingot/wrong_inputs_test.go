@@ -46,6 +46,10 @@ func secret(key, text string) string {
 const noRegistry = `web.yaml:6:10: ServerClaim default/web: spec.image: %[1]q has no registry; write it in full, such as registry.example.com/%[1]s, ` +
 	`oci:/PATH of a layout, or the URL of a disk image with its digest (https://…#sha256:…)`
 
+// noCatalog is the message about a name for images.yaml that has no images.yaml.
+const noCatalog = `web.yaml:6:10: ServerClaim default/web: spec.image: %q is a name for images.yaml, which is not in Git; ` +
+	`add it at the root of git.path, or write the whole reference: registry.example.com/os/image:tag`
+
 // Mistakes of people who begin with Ingot: each has one line with its place and what to do.
 func TestWrongInputs(t *testing.T) {
 	rows := wrongInputs()
@@ -91,7 +95,10 @@ func wrongInputs() []wrongInput {
 		rows = append(rows, wrongInput{name, args, text, code, out})
 	}
 	validate := func(name, text, out string) { add(name, "validate web.yaml", text, 1, out) }
-	for _, image := range []string{"debian:13", "nginx", "debian", "library/debian:13", "my-org/os:v1"} {
+	for _, image := range []string{"nginx", "debian"} {
+		validate("image "+image, imaged(image), fmt.Sprintf(noCatalog, image))
+	}
+	for _, image := range []string{"debian:13", "library/debian:13", "my-org/os:v1"} {
 		validate("image "+image, imaged(image), fmt.Sprintf(noRegistry, image))
 	}
 	return append(rows, wrongInputTable...)

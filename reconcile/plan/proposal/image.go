@@ -57,12 +57,16 @@ func assumed(o *model.Observed) string {
 // ImageOf is the image that the server boots for a claim that names one of the catalogue: as it was pinned, or else what
 // the name means now. It is nil for a claim with a reference.
 func ImageOf(s *Server, c *model.ServerClaim) (*model.CatalogImage, Why) {
-	pinned := s.Record.Claim.Image
-	switch {
-	case !model.IsCatalogName(c.Spec.Image):
-		return nil, Why{}
-	case pinned != nil && pinned.Name == c.Spec.Image:
+	if pinned := s.Record.Claim.Image; pinned != nil && pinned.Name == c.Spec.Image {
 		return pinned, Why{}
+	}
+	return ResolveImage(s, c)
+}
+
+// ResolveImage is what the name of a claim's image means now on the server. It is nil for a claim with a reference.
+func ResolveImage(s *Server, c *model.ServerClaim) (*model.CatalogImage, Why) {
+	if !model.IsCatalogName(c.Spec.Image) {
+		return nil, Why{}
 	}
 	return FindImage(s.Desired, c.Spec.Image, ArchitectureOf(s).Name)
 }
