@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -181,6 +182,7 @@ func TestPlanChecksBootsFirst(t *testing.T) {
 		bound  bool
 	}{
 		"no result yet":                     {nil, model.ReasonInProgress, proposal.ActorNone, false},
+		"a check that goes on":              {&proposal.Checked{Pending: true}, model.ReasonInProgress, proposal.ActorNone, false},
 		"the registry does not answer":      {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryUnreachable}}, model.ReasonRegistryUnreachable, proposal.RackOperator, false},
 		"no such image":                     {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNotFound}}, model.ReasonNotFound, proposal.Tenant, false},
 		"a registry that is not allowed":    {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryNotAllowed}}, model.ReasonRegistryNotAllowed, proposal.Tenant, false},
@@ -198,6 +200,47 @@ func TestPlanChecksBootsFirst(t *testing.T) {
 				if c.Why.Reason != tc.want || c.Why.Actor != tc.actor || (r.Servers[i].Binds != nil) != tc.bound {
 					t.Errorf("claim %s: %+v, bound = %t", c.Name, c.Why, r.Servers[i].Binds != nil)
 				}
+			}
+		})
+	}
+}
+
+func TestPlanKeepsServerWhileBootIsChecked(t *testing.T) {
+	plan := func(change func(in *bind.Input)) *bind.Fleet {
+		in := input(t, `s1`+"\n"+`ServerClaim {name: a, annotations: {ingot/priority: "1"}} {}`+"\n"+`ServerClaim {name: b, annotations: {ingot/kernel-arguments: quiet}} {}`)
+		in.Now, in.Checked = fleettest.Now, map[proposal.BootKey]proposal.Checked{}
+		change(&in)
+		return bind.Plan(in)
+	}
+	key := func(claim int) (of proposal.BootKey) {
+		alone := plan(func(in *bind.Input) { in.Claims = in.Claims[claim : claim+1] })
+		for of = range alone.Wanted {
+		}
+		return of
+	}
+	first, second := key(0), key(1)
+	for name, tc := range map[string]struct {
+		result *proposal.Checked // of claim a; that of claim b is fine
+		gets   string
+	}{
+		"a check that begins":             {nil, ""},
+		"a check that goes on":            {&proposal.Checked{Pending: true, Since: fleettest.Now.Add(-29 * time.Second)}, ""},
+		"a check that goes on for long":   {&proposal.Checked{Pending: true, Since: fleettest.Now.Add(-30 * time.Second)}, "b"},
+		"a check that failed":             {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNotFound}, Since: fleettest.Now}, "b"},
+		"a check whose result is correct": {&proposal.Checked{Since: fleettest.Now}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, got := plan(func(in *bind.Input) {
+				in.Checked[second] = proposal.Checked{}
+				if tc.result != nil {
+					in.Checked[first] = *tc.result
+				}
+			}), ""
+			if c := r.Servers[0].Binds; c != nil {
+				got = c.Name
+			}
+			if got != tc.gets {
+				t.Errorf("claim %q gets the server, want %q", got, tc.gets)
 			}
 		})
 	}

@@ -110,16 +110,17 @@ type BootKey struct {
 	Always               bool
 }
 
-// Checked is the result of a check: Failed is why the boot is not possible, nil if it is.
+// Checked is the result of a check: Failed is why the boot is not possible, nil if it is, or if there is no result yet.
 type Checked struct {
-	Failed *Failure
-	Since  time.Time
+	Pending bool // there is no result yet
+	Failed  *Failure
+	Since   time.Time
 }
 
-// UncheckedWhy says why a claim must not get a server yet, whose boot was checked with a result, nil if there is none yet.
-func UncheckedWhy(image string, c *Checked) Why {
+// UncheckedWhy says why a claim must not get a server yet, whose boot was checked with a result.
+func UncheckedWhy(image string, c Checked) Why {
 	switch {
-	case c == nil:
+	case c.Pending:
 		return Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("image %s and the claim's Secret are being checked", image)}
 	case c.Failed == nil:
 		return Why{}
