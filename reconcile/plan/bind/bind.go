@@ -168,7 +168,7 @@ func (f *Fleet) unchecked(c *model.ServerClaim, architecture string) (why propos
 	boot, why := booting.BootOfClaim(f.Desired, c)
 	if model.IsCatalogName(boot.Image) && why.Reason == "" {
 		var named *model.CatalogImage
-		if named, why = proposal.FindImage(f.Desired, boot.Image, architecture); named != nil {
+		if named, why = proposal.FindImage(f.Desired, boot.Image, architecture, &f.likely.imageGuesses); named != nil {
 			boot.Image = named.Image
 		}
 	}
@@ -211,7 +211,7 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 	}
 	if image := c.Spec.Image; why.Reason == "" && model.IsCatalogName(image) {
 		if images := f.Desired.CatalogImages(image); len(images) == 0 {
-			_, why = proposal.FindImage(f.Desired, image, "")
+			_, why = proposal.FindImage(f.Desired, image, "", &f.likely.imageGuesses)
 		} else {
 			why = f.catalogLost
 		}

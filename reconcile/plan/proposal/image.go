@@ -68,11 +68,11 @@ func ResolveImage(s *Server, c *model.ServerClaim) (*model.CatalogImage, Why) {
 	if !model.IsCatalogName(c.Spec.Image) {
 		return nil, Why{}
 	}
-	return FindImage(s.Desired, c.Spec.Image, ArchitectureOf(s).Name)
+	return FindImage(s.Desired, c.Spec.Image, ArchitectureOf(s).Name, &model.Guesses{Left: model.MaxGuesses})
 }
 
 // FindImage is what a name means in the catalogue for an architecture, or why that is not known.
-func FindImage(d *model.Desired, name, architecture string) (*model.CatalogImage, Why) {
+func FindImage(d *model.Desired, name, architecture string, guesses *model.Guesses) (*model.CatalogImage, Why) {
 	if why := CatalogLost(d); why.Reason != "" {
 		return nil, why
 	}
@@ -84,7 +84,7 @@ func FindImage(d *model.Desired, name, architecture string) (*model.CatalogImage
 	case len(images) > 0:
 		return nil, Why{Reason: model.ReasonNoArchitecture, Message: fmt.Sprintf("%s has image %s for %s, and the server is %s", model.CatalogFile, name, images[0].Architecture, architecture), Actor: Tenant}
 	}
-	return nil, Why{Reason: model.ReasonImageUnknown, Message: "image " + d.UnknownImage(name), Actor: Tenant}
+	return nil, Why{Reason: model.ReasonImageUnknown, Message: "image " + d.UnknownImage(name, guesses), Actor: Tenant}
 }
 
 // CatalogLost says why the catalogue in force is not what Git has. Its names have no meaning for claims without a server
