@@ -205,6 +205,48 @@ func TestPlanChecksBootsFirst(t *testing.T) {
 	}
 }
 
+// A result is used for equal boots only.
+func TestPlanChecksEqualBootsOnce(t *testing.T) {
+	secret := func(d *model.Desired, name, ignition string) {
+		d.Add(&model.Secret{Meta: model.Meta{Name: name, Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)}})
+	}
+	for name, tc := range map[string]struct {
+		claims int
+		change func(i int, c *model.ServerClaim, d *model.Desired)
+		want   int
+	}{
+		"equal claims": {5000, func(int, *model.ServerClaim, *model.Desired) {}, 1},
+		"SSH keys of their own": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationSSHKeys: fmt.Sprint(i)}
+		}, 1},
+		"images of their own": {2, func(i int, c *model.ServerClaim, _ *model.Desired) { c.Spec.Image += fmt.Sprint(i) }, 2},
+		"kernel arguments": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationKernelArguments: fmt.Sprint(i)}
+		}, 2},
+		"a boot from the network": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationBoot: []string{"", "always"}[i]}
+		}, 2},
+		"Secrets of other content": {2, func(i int, c *model.ServerClaim, d *model.Desired) {
+			secret(d, c.Name, fmt.Sprint(i))
+			c.Spec.IgnitionSecretRef = &model.LocalRef{Name: c.Name}
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput()
+			in.Checked = map[proposal.BootKey]proposal.Checked{}
+			for i := range tc.claims {
+				c := fleettest.Claim(fmt.Sprintf("c%04d", i))
+				tc.change(i, c, in.Desired)
+				in.Servers = append(in.Servers, server(fmt.Sprintf("s%04d", i)))
+				in.Claims = append(in.Claims, &bind.Claim{Name: c.ClaimName(), Manifest: c, Record: new(model.ClaimRecord)})
+			}
+			if got := len(bind.Plan(in).Wanted); got != tc.want {
+				t.Errorf("%d checks, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestPlanKeepsServerWhileBootIsChecked(t *testing.T) {
 	plan := func(change func(in *bind.Input)) *bind.Fleet {
 		in := input(t, `s1`+"\n"+`ServerClaim {name: a, annotations: {ingot/priority: "1"}} {}`+"\n"+`ServerClaim {name: b, annotations: {ingot/kernel-arguments: quiet}} {}`)
