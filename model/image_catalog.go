@@ -32,8 +32,8 @@ func (d *Desired) CatalogImages(name string) (images []CatalogImage) {
 
 // UnknownImage says that the catalogue does not have a name.
 func (d *Desired) UnknownImage(name string, guesses *Guesses) string {
-	if d.Images == nil {
-		return show(name) + " is a name for " + CatalogFile + ", which is not in Git; add it at the root of git.path, or write the whole reference: registry.example.com/os/image:tag"
+	if d.Images == nil || len(d.Images.Spec.Images) == 0 {
+		return show(name) + " is a name for " + CatalogFile + ", which names no image; name it there, at the root of git.path, or write the whole reference: registry.example.com/os/image:tag"
 	}
 	known := make([]string, len(d.Images.Spec.Images))
 	for i, image := range d.Images.Spec.Images {

@@ -42,7 +42,7 @@ func TestCatalogNames(t *testing.T) {
 		"a reference of Docker Hub":      {catalogOf(debian), "library/debian", ""},
 		"a name with a tag is no name":   {catalogOf(debian), "debian:13", ""},
 		"a near name":                    {catalogOf(debian), "debian-31", `web.yaml:7:10: ServerClaim default/web: spec.image: "debian-31" is neither in images.yaml nor a whole reference such as registry.example.com/os/image:tag, did you mean "debian-13"?`},
-		"no catalogue":                   {"", "debian-13", `web.yaml:7:10: ServerClaim default/web: spec.image: "debian-13" is a name for images.yaml, which is not in Git`},
+		"no catalogue":                   {"", "debian-13", `web.yaml:7:10: ServerClaim default/web: spec.image: "debian-13" is a name for images.yaml, which names no image`},
 		"an image without a digest":      {catalogOf("    - name: a\n      image: r.example/debian:13\n"), "a", "images.yaml:8:14: ImageCatalog images: spec.images[0].image: has no digest"},
 		"a name for a name":              {catalogOf(debian, "    - name: a\n      image: debian-13\n"), "a", "images.yaml:11:14: ImageCatalog images: spec.images[1].image: found \"debian-13\", which is a name"},
 		"two images of a name":           {catalogOf(debian, debian), "debian-13", "images.yaml:10:13: ImageCatalog images: spec.images[1].name: the image \"debian-13\" is given twice"},

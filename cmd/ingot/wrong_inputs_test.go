@@ -47,8 +47,8 @@ const noRegistry = `web.yaml:6:10: ServerClaim default/web: spec.image: %[1]q ha
 	`oci:/PATH of a layout, or the URL of a disk image with its digest (https://…#sha256:…)`
 
 // noCatalog is the message about a name for images.yaml that has no images.yaml.
-const noCatalog = `web.yaml:6:10: ServerClaim default/web: spec.image: %q is a name for images.yaml, which is not in Git; ` +
-	`add it at the root of git.path, or write the whole reference: registry.example.com/os/image:tag`
+const noCatalog = `web.yaml:6:10: ServerClaim default/web: spec.image: %q is a name for images.yaml, which names no image; ` +
+	`name it there, at the root of git.path, or write the whole reference: registry.example.com/os/image:tag`
 
 // Mistakes of people who begin with Ingot: each has one line with its place and what to do.
 func TestWrongInputs(t *testing.T) {
