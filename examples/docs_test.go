@@ -104,7 +104,7 @@ var fileNames = []string{"md", "go", "yaml", "feature", "conf", "sh", "db", "key
 // otherNames look like keys of the configuration and are fields of objects.
 var otherNames = []string{
 	"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations",
-	"status.phase", "status.cleanup", "status.install", "status.taints", "status.otherSystems", "status.bootOrder",
+	"status.phase", "status.image", "status.cleanup", "status.install", "status.taints", "status.otherSystems", "status.bootOrder",
 }
 
 func cutLast(key string) (string, string, bool) {

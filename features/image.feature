@@ -13,6 +13,7 @@ Feature: An image that cannot be booted takes no server
       | web   | s1     | bad   |
     Then claim "web" is Unbound
     And the status branch shows for claim "web": "<MESSAGE>"
+    And the status branch shows for claim "web": "to act: tenant"
     And nothing happens to "s1"
 
     Examples:
@@ -25,17 +26,35 @@ Feature: An image that cannot be booted takes no server
       | has two kernels                        | two kernel layers                     |
       | is for arm64 alone                     | no image for architecture amd64       |
       | was never pushed                       | no such repository, tag or digest     |
-      | is not what its digest says            | other bytes than                      |
       | is in a folder that claims may not name | none of the folders of boot.imageDirs |
 
-  Scenario: an image that is pushed anew is tried again
-    Given image "bad" has no initramfs
+  @long
+  Scenario: a server is not powered on for an image that is not what its digest says
+    (which is known once the image is fetched for the server)
+    Given image "bad" is not what its digest says
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE |
+      | web   | s1     | bad   |
+    Then the status branch shows for claim "web": "other bytes than"
+    And nothing happens to "s1"
+
+  Scenario Outline: an image that <FLAW> is tried again once it is pushed
+    Given image "bad" <FLAW>
     And the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    And the status branch shows for claim "web": "no initramfs layer"
+    And the status branch shows for claim "web": "<MESSAGE>"
     When image "bad" is pushed as it should be
     Then claim "web" is Booted on "s1"
+
+    Examples:
+      | FLAW             | MESSAGE                           |
+      | was never pushed | no such repository, tag or digest |
+
+    @long
+    Examples:
+      | FLAW             | MESSAGE            |
+      | has no initramfs | no initramfs layer |
 
   Scenario: a tag that moves while a server boots is not followed
     (I02)
@@ -66,7 +85,9 @@ Feature: An image that cannot be booted takes no server
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    Then the status branch shows for claim "web": "line 5"
+    Then claim "web" is Unbound
+    And the status branch shows for claim "web": "line 5"
+    And the status branch shows for claim "web": "to act: tenant"
     And nothing happens to "s1"
 
   Scenario: an image at a port of this machine that the configuration does not name is not asked for

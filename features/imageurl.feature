@@ -30,7 +30,8 @@ Feature: A disk image at a URL is what its digest says, or is not installed
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
+    Then claim "web" is Unbound
+    And the status branch shows for claim "web": "RegistryNotAllowed"
     And the status branch shows for claim "web": "<BECAUSE>"
     And the stranger receives no connection
     And nothing happens to "s1"
@@ -41,7 +42,7 @@ Feature: A disk image at a URL is what its digest says, or is not installed
       | that redirects to the stranger | boot.registries must list it        |
 
   Scenario: a fetch that is cut off goes on where it was
-    Given disk image "debian" is at a URL and its server ends the first answer half way
+    Given disk image "debian" is at a URL and its server ends whole answers half way
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |

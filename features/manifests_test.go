@@ -232,10 +232,7 @@ func (w *site) claim(row map[string]string) error {
 		case "OVERWRITE":
 			annotate(o, model.AnnotationOverwrite, value)
 		case "IMAGE":
-			if w.image[value] == "" {
-				return fmt.Errorf("there is no image %q", value)
-			}
-			spec(o)["image"] = w.image[value]
+			spec(o)["image"] = cmp.Or(w.image[value], value)
 		}
 	}
 	return nil

@@ -480,7 +480,11 @@ func (a *assembler) settleClashes() {
 		if !ok || !inForce || !isError(p) {
 			continue
 		}
-		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
+		before, was := a.prev.objects[id]
+		switch unchanged := was && before.sameAs(now); {
+		case p.Rule == model.RuleReference && (unchanged || !was):
+			continue // a claim without its image waits for it
+		case unchanged:
 			a.keep(id, now)
 			continue
 		}

@@ -41,9 +41,10 @@ func (c *crossCheck) all() []Problem {
 	for _, s := range servers {
 		c.bootConfiguration(s)
 	}
+	guesses := Guesses{MaxGuesses}
 	for _, claim := range d.Claims {
 		if c.lacksImage(claim) {
-			c.conflict(claim, "spec.image", d.UnknownImage(claim.Spec.Image))
+			c.conflict(claim, "spec.image", d.UnknownImage(claim.Spec.Image, &guesses))
 			c.problems[len(c.problems)-1].Rule = RuleReference
 		}
 	}

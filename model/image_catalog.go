@@ -21,24 +21,28 @@ var CatalogIdentity = Identity{Kind: KindImageCatalog, Name: CatalogName}
 func IsCatalogName(image string) bool { return image != "" && labelFault(image) == "" }
 
 // CatalogImages returns the images of a name, one for each architecture.
-func (d *Desired) CatalogImages(name string) []CatalogImage {
-	if d.Images == nil {
-		return nil
+func (d *Desired) CatalogImages(name string) (images []CatalogImage) {
+	if d.Images != nil {
+		for _, image := range d.Images.Spec.Images {
+			if image.Name == name {
+				images = append(images, image)
+			}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(d.Images.Spec.Images), func(i CatalogImage) bool { return i.Name != name })
+	return images
 }
 
 // UnknownImage says that the catalogue does not have a name.
-func (d *Desired) UnknownImage(name string) string {
-	if d.Images == nil {
-		return show(name) + " is a name for " + CatalogFile + ", which is not in Git; add it at the root of git.path, or write the whole reference: registry.example.com/os/image:tag"
+func (d *Desired) UnknownImage(name string, guesses *Guesses) string {
+	if d.Images == nil || len(d.Images.Spec.Images) == 0 {
+		return show(name) + " is a name for " + CatalogFile + ", which names no image; name it there, at the root of git.path, or write the whole reference: registry.example.com/os/image:tag"
 	}
 	known := make([]string, len(d.Images.Spec.Images))
 	for i, image := range d.Images.Spec.Images {
 		known[i] = image.Name
 	}
 	slices.Sort(known)
-	return show(name) + " is not in " + CatalogFile + didYouMean(Nearest(name, known)) + "; a whole reference has a registry: registry.example.com/os/image:tag"
+	return show(name) + " is neither in " + CatalogFile + " nor a whole reference such as registry.example.com/os/image:tag" + guesses.Near(name, known)
 }
 
 // CheckImage returns what is wrong with a reference that names no registry, "" for other images and for names of the

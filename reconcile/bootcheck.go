@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ const (
 	maxChecks       = 128 // at the same time
 	checkAgainMin   = 15 * time.Second
 	checkAgainMax   = 5 * time.Minute
+	checkedFor      = 5 * time.Minute // a success is valid, because a tag may move
 )
 
 // bootChecks check what claims without a server would boot, before they get one. Equal boots are checked once.
@@ -25,15 +27,15 @@ type bootChecks struct {
 	workers map[string]int
 	running chan struct{}
 	shown   map[proposal.BootKey]proposal.Checked // copy of the results; nil when they changed
+	until   time.Time                             // one of shown is no longer valid, zero = never
 }
 
-// bootCheck is one check, and its results so far.
+// bootCheck is one check, and its last result.
 type bootCheck struct {
 	boot     proposal.Boot
 	queued   bool // or running
-	done     bool
 	failures int
-	next     time.Time // of the next attempt after a failure
+	next     time.Time // of the next attempt
 	result   proposal.Checked
 }
 
@@ -43,25 +45,34 @@ func newBootChecks() *bootChecks {
 	}
 }
 
-// results are those of the finished checks.
-func (c *bootChecks) results() map[proposal.BootKey]proposal.Checked {
+// results are those that are valid, and of the checks without one.
+func (c *bootChecks) results(now time.Time) map[proposal.BootKey]proposal.Checked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shown == nil {
-		c.shown = make(map[proposal.BootKey]proposal.Checked, len(c.all))
+	if !c.isCurrent(now) {
+		c.shown, c.until = make(map[proposal.BootKey]proposal.Checked, len(c.all)), time.Time{}
 		for key, check := range c.all {
-			if check.done {
-				c.shown[key] = check.result
+			if r := &check.result; !r.Pending && r.Failed == nil {
+				if !check.next.After(now) {
+					*r = proposal.Checked{Pending: true, Since: now}
+				} else {
+					c.until = proposal.Earlier(c.until, check.next)
+				}
 			}
+			c.shown[key] = check.result
 		}
 	}
 	return c.shown
 }
 
-func (c *bootChecks) isShown() bool {
+func (c *bootChecks) isCurrent(now time.Time) bool {
+	return c.shown != nil && (c.until.IsZero() || now.Before(c.until))
+}
+
+func (c *bootChecks) isShown(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.shown != nil
+	return c.isCurrent(now)
 }
 
 // checkBoots begins the checks that a plan wants and that are due, forgets those that it does not want, and returns when
@@ -82,17 +93,21 @@ func (l *Loop) checkBoots(ctx context.Context, wanted map[proposal.BootKey]propo
 	for key, boot := range wanted {
 		check := c.all[key]
 		if check == nil {
-			check = &bootCheck{boot: boot}
-			c.all[key] = check
+			check = &bootCheck{boot: boot, result: proposal.Checked{Pending: true, Since: now}}
+			c.all[key], c.shown = check, nil
 		}
 		switch {
-		case check.queued || check.done && check.result.Failed == nil:
+		case check.queued:
 		case check.next.After(now):
 			next = proposal.Earlier(next, check.next)
 		default:
 			check.queued = true
 			host := imageHost(boot.Image)
-			c.queues[host] = append(c.queues[host], check)
+			if check.failures == 0 {
+				c.queues[host] = slices.Insert(c.queues[host], 0, check) // before those that failed
+			} else {
+				c.queues[host] = append(c.queues[host], check)
+			}
 			if c.workers[host] < maxChecksOfHost {
 				c.workers[host]++
 				l.moves.Go(func() { l.checkQueue(ctx, host) })
@@ -138,11 +153,16 @@ func (l *Loop) checked(check *bootCheck, failed *proposal.Failure) {
 	if failed != nil && failed.Kind == proposal.FailureStopped {
 		return
 	}
-	if failed == nil || check.result.Failed == nil || check.result.Failed.Reason != failed.Reason {
-		check.result.Since = now
+	if failed == nil {
+		check.result, check.failures, check.next = proposal.Checked{Since: now}, 0, now.Add(checkedFor)
+	} else {
+		if had := check.result.Failed; had == nil || had.Reason != failed.Reason {
+			check.result.Since = now
+		}
+		check.result.Pending, check.result.Failed = false, failed
+		check.next = now.Add(min(checkAgainMin<<min(check.failures, 8), checkAgainMax))
+		check.failures++
 	}
-	check.done, check.result.Failed, check.failures = true, failed, check.failures+1
-	check.next = now.Add(min(checkAgainMin<<min(check.failures-1, 8), checkAgainMax))
 	c.shown = nil
 	l.snapshots.note(now, false)
 	signal(l.soon) // a tenant waits for the server

@@ -48,12 +48,12 @@ func TestPowerIsLeftAloneForAnImageThatCannotBeBooted(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		ons := w.seen(0).ons
-		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken"))) })
+		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken:1"))) })
 		w.expect(time.Hour, 0, "Reserved Off default/web")
 		if m, tried := w.seen(0), w.armed(); m.ons != ons || tried < 5 || tried > 30 {
 			t.Errorf("powered on %d times, and tried %d times in an hour; want never, and with ever longer pauses", m.ons-ons, tried)
 		}
-		const says = "image broken has no kernel layer; it is not powered on for that, and it is tried again (to act: tenant)"
+		const says = "image broken:1 has no kernel layer; it is not powered on for that, and it is tried again (to act: tenant)"
 		boot := w.shown(webBoot).Status
 		if got := conditionOf(boot.Conditions, "ImageValidation"); got != "False ValidationFailed: "+says || boot.State != "Error" {
 			t.Errorf("the boot configuration is %s with ImageValidation %s", boot.State, got)
@@ -79,13 +79,13 @@ func TestAServerKeepsRunningWhileItsNewImageCannotBeBooted(t *testing.T) {
 		w.serve("web")
 		boots, disk := len(w.seen(0).boots), w.seen(0).disk
 		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", image("broken"), annotated(model.AnnotationReprovision, "1")))
+			d.Add(claim("web", image("broken:1"), annotated(model.AnnotationReprovision, "1")))
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		if m := w.seen(0); len(m.boots) != boots || m.forced > 0 {
 			t.Fatalf("it was forced off %d times and booted %v, for an image that cannot be booted", m.forced, m.boots[boots:])
 		}
-		const says = "False ValidationFailed: image broken has no kernel layer; " +
+		const says = "False ValidationFailed: image broken:1 has no kernel layer; " +
 			"it keeps running what it has, and it is tried again (to act: tenant)"
 		if got := conditionOf(w.shown("serverclaims/default/web.yaml").Status.Conditions, "Ready"); got != says {
 			t.Errorf("the claim says %s", got)
@@ -160,7 +160,7 @@ func TestAMistakeInTheSourceIsShownByLine(t *testing.T) {
 func TestTryingAgainCostsNoCommit(t *testing.T) {
 	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken"))) })
+		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken:1"))) })
 		w.expect(time.Minute, 0, "Reserved Off default/web")
 		n := len(b.at)
 		w.expect(3*time.Hour, 0, "Reserved Off default/web")

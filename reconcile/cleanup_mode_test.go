@@ -115,7 +115,7 @@ func TestAReleaseThatIsDecidedIsWipedAsWasAskedBefore(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", image("broken"), func(c *model.ServerClaim) { c.Annotations = wipesBy("secure") }))
+			d.Add(claim("web", image("broken:1"), func(c *model.ServerClaim) { c.Annotations = wipesBy("secure") }))
 		})
 		w.expect(time.Minute, 0, "Reserved Off default/web")
 		w.change(0, func(m *machine) { m.wipeHangs = true })

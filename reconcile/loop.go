@@ -518,7 +518,7 @@ func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName
 	l.mu.Unlock()
 
 	if l.Check != nil {
-		in.Checked = l.checks.results()
+		in.Checked = l.checks.results(now)
 	}
 	in.Observed = l.Store.Observed()
 	in.Addresses = leasedTo(in.Observed.Servers, l.Addresses)
@@ -536,7 +536,7 @@ func (l *Loop) isStored(in *world.Input) bool {
 	announced := reflect.ValueOf(in.Shown).Pointer() == reflect.ValueOf(l.shown).Pointer() && in.Unannounced.Equal(l.unannounced)
 	busy := len(in.Busy) == len(l.busy) && len(in.BusyBMCs) == len(l.busyBMCs)
 	l.mu.Unlock()
-	return read && announced && busy && (l.Check == nil || l.checks.isShown()) && in.Observed == l.Store.Observed() && l.isCurrent(in)
+	return read && announced && busy && (l.Check == nil || l.checks.isShown(in.Now)) && in.Observed == l.Store.Observed() && l.isCurrent(in)
 }
 
 // Announced notes which intents the status branch shows.

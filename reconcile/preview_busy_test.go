@@ -181,7 +181,7 @@ func (f *busy) other(d *model.Desired) {
 	case 9:
 		c.Annotations[model.AnnotationMaintenanceApproved] = "true"
 	case 10:
-		c.Spec.Image = []string{"broken", "disk/" + f.value()}[f.rnd.IntN(2)]
+		c.Spec.Image = []string{"broken:1", "disk/" + f.value()}[f.rnd.IntN(2)]
 	case 11:
 		c.Annotations[model.AnnotationOverwrite] = f.value()
 		c.Annotations[model.AnnotationReprovision] = f.value()

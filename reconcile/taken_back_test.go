@@ -155,7 +155,7 @@ func TestAKeptServerIsInstalledForItsClaimOnlyOnceTheStatusBranchShowsIt(t *test
 	published(t, 1, func(w *loopWorld, b *branch) {
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken"))) })
+		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken:1"))) })
 		w.expect(10*time.Minute, 0, "Reserved Off default/web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(10*time.Minute, 0, "Released Off default/web")

@@ -223,7 +223,7 @@ func (w *loopWorld) Arm(_ context.Context, b proposal.Boot) (model.Ticket, model
 	defer w.mu.Unlock()
 	w.arms++
 	switch {
-	case b.Image == "broken" || w.broken:
+	case b.Image == "broken:1" || w.broken:
 		return t, model.Sensitive{}, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
 	case b.Secret["ignition"].Reveal() == "bad":
 		return t, model.Sensitive{}, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}

@@ -57,6 +57,7 @@ type configured struct {
 	pools    []model.PoolFacts          // of DHCP
 	address  atomic.Pointer[netip.Addr] // that DHCP leases to every machine
 	tenants  model.Tenants
+	check    func(context.Context, proposal.Boot) error // of boots; nil = none is checked
 }
 
 func newLoopWorld(t *testing.T, servers int) *loopWorld {
@@ -112,7 +113,7 @@ func (w *loopWorld) start() {
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
-		State: func() State { return w.may }, Leased: w.leased, Metrics: w.counts,
+		State: func() State { return w.may }, Check: w.check, Leased: w.leased, Metrics: w.counts,
 		Addresses: func([]string) []netip.Addr {
 			if a := w.address.Load(); a != nil {
 				return []netip.Addr{*a}

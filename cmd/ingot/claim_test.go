@@ -92,7 +92,7 @@ func TestAClaimThatCannotBeIsNotWritten(t *testing.T) {
 	}
 	before := filesBelow(t, fleet)
 	for name, tc := range map[string]struct{ args, want string }{
-		"no image":                             {args: "web-1", want: "missing flags: --image=IMAGE"},
+		"no image":                             {args: "web-1", want: "missing flags: --os=NAME or --image=IMAGE"},
 		"an image that is none":                {args: "web-1 --image registry.example.com/", want: "--image"},
 		"a disk image that nobody could check": {args: "web-1 --image https://x/y", want: "#sha256:"},
 		"a path in its name":                   {args: "../../x --image oci:probe", want: "is not a name of a claim"},

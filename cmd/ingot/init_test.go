@@ -54,7 +54,7 @@ func TestANewRepositoryIsValidCommittedAndFollowed(t *testing.T) {
 			}
 			want := []string{
 				".gitignore", ".ingotignore", "CODEOWNERS", "README.md", "bmcs/example.yaml", "claims/default/example.yaml",
-				"maintenances/example.yaml", "servers/example.yaml",
+				"images.yaml", "maintenances/example.yaml", "servers/example.yaml",
 			}
 			if forge != "" {
 				want = append(want, forge)

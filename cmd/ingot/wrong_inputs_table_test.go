@@ -297,7 +297,7 @@ var wrongInputTable = []wrongInput{
 	},
 	{
 		name: "claim without an image", args: "claim web",
-		code: 2, out: "ingot: missing flags: --image=IMAGE; see ingot claim --help",
+		code: 2, out: "ingot: missing flags: --os=NAME or --image=IMAGE; see ingot claim --help",
 	},
 	{
 		name: "claim of an image without a registry", args: "claim web --image debian:13",
@@ -317,7 +317,7 @@ var wrongInputTable = []wrongInput{
 	},
 	{
 		name: "schema of a wrong kind", args: "schema Node",
-		code: 2, out: "ingot: schema: \"Node\" is no kind that has a schema: it is List, Endpoint, BMC, BMCSecret, Server, ServerClaim, ServerBootConfiguration, ServerMaintenance, ServerReadinessRule, Secret; see ingot schema --help",
+		code: 2, out: "ingot: schema: \"Node\" is no kind that has a schema: it is List, Endpoint, BMC, BMCSecret, Server, ServerClaim, ServerBootConfiguration, ServerMaintenance, ServerReadinessRule, ImageCatalog, Secret; see ingot schema --help",
 	},
 	{
 		name: "leases of no MAC address", args: "leases --mac hello",

@@ -47,6 +47,10 @@ func secret(key, text string) string {
 const noRegistry = `web.yaml:6:10: ServerClaim default/web: spec.image: %[1]q has no registry; write it in full, such as registry.example.com/%[1]s, ` +
 	`oci:/PATH of a layout, or the URL of a disk image with its digest (https://…#sha256:…)`
 
+// noCatalog is the message about a name for images.yaml that has no images.yaml.
+const noCatalog = `web.yaml:6:10: ServerClaim default/web: spec.image: %q is a name for images.yaml, which names no image; ` +
+	`name it there, at the root of git.path, or write the whole reference: registry.example.com/os/image:tag`
+
 // Mistakes of people who begin with Ingot: each has one line with its place and what to do.
 func TestWrongInputs(t *testing.T) {
 	rows := wrongInputs()
@@ -91,8 +95,14 @@ func problemsAlone(out string) string {
 
 func wrongInputs() []wrongInput {
 	var rows []wrongInput
-	for _, image := range []string{"debian:13", "nginx", "debian", "library/debian:13"} {
-		rows = append(rows, wrongInput{name: "image " + image, args: "validate web.yaml", text: imaged(image), code: 1, out: fmt.Sprintf(noRegistry, image)})
+	add := func(image, out string) {
+		rows = append(rows, wrongInput{name: "image " + image, args: "validate web.yaml", text: imaged(image), code: 1, out: fmt.Sprintf(out, image)})
+	}
+	for _, image := range []string{"nginx", "debian"} {
+		add(image, noCatalog)
+	}
+	for _, image := range []string{"debian:13", "library/debian:13"} {
+		add(image, noRegistry)
 	}
 	return append(rows, wrongInputTable...)
 }

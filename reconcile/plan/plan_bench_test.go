@@ -14,6 +14,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 func requires(k, v string) *metav1.LabelSelector {
@@ -46,12 +47,20 @@ func BenchmarkPlan(b *testing.B) {
 		}
 		benchPlan(b, in, 1000)
 	})
-	for _, n := range []int{100, 1000, 10000} {
+	for _, n := range []int{100, 1000, 5000, 10000} {
 		b.Run(fmt.Sprintf("allocate %d claims to %d servers", n, n), func(b *testing.B) { benchPlan(b, waiting(bigFleet(n, 0), n, nil), n) })
 		b.Run(fmt.Sprintf("allocate %d claims by distinct labels", n), func(b *testing.B) {
 			benchPlan(b, waiting(bigFleet(n, 0), n, func(i int, c *model.ServerClaim) { c.Spec.ServerSelector = requires("slot", fmt.Sprint(i)) }), n)
 		})
 	}
+	b.Run("allocate 5000 claims whose boots were checked to 5000 servers", func(b *testing.B) {
+		in := waiting(bigFleet(5000, 0), 5000, nil)
+		in.Checked = map[proposal.BootKey]proposal.Checked{}
+		for key := range plan.Plan(in).Wanted {
+			in.Checked[key] = proposal.Checked{}
+		}
+		benchPlan(b, in, 5000)
+	})
 	for _, n := range []int{2000, 5000, 10000} {
 		b.Run(fmt.Sprintf("%d servers, 80 percent of them bound, and 20000 claims", n), func(b *testing.B) {
 			bound := n * 4 / 5

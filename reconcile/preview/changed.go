@@ -184,10 +184,10 @@ func (c *comparison) changedImages() {
 		}
 		e := Effect{Kind: OtherImage, value: name, Image: is, Message: fmt.Sprintf("means %s instead of %s", is, was)}
 		if len(waiting) > 0 {
-			e.Message += fmt.Sprintf("; %s without a server get it: %s", text.Plural(len(waiting), "claim"), text.List(waiting, ", "))
+			e.Message += "; claims without a server get it: " + text.List(waiting, ", ")
 		}
 		if bound > 0 {
-			e.Message += fmt.Sprintf("; %s with a server keep their images until %s has a new value", text.Plural(bound, "claim"), model.AnnotationReprovision)
+			e.Message += fmt.Sprintf("; claims with a server keep their image until %s has a new value: %d", model.AnnotationReprovision, bound)
 		}
 		c.add(e)
 	}

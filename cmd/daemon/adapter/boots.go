@@ -35,6 +35,8 @@ type Boots struct {
 	// UnsignedLoader is the boot loader that the firmware of a server is told, if that has no
 	// signature, "" if it has one or that is not known; nil = others than Ingot tell it.
 	UnsignedLoader func(architecture string, server model.ServerName) string
+
+	answers answers
 }
 
 // Arm implements reconcile.Boots.

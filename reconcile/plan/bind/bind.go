@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/booting"
@@ -123,61 +124,65 @@ func (f *Fleet) serve(queue []waitingClaim) {
 			return cmp.Or(cmp.Compare(wanted[a], wanted[b]), cmp.Compare(a, b))
 		})
 	}
+	taken := make([]bool, len(f.Servers))
 	for _, c := range queue {
 		g := c.group
-		for len(g.candidates) > 0 && f.Servers[g.candidates[0]].Binds != nil {
+		for len(g.candidates) > 0 && taken[g.candidates[0]] {
 			g.candidates = g.candidates[1:]
 		}
-		s, why := f.pick(c)
-		if s == nil {
-			c.Why = why
-			continue
-		}
-		s.Binds = c.Manifest
-		c.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "server " + string(s.Name) + " is chosen for it"}
+		c.Why = f.pick(c, taken)
 	}
 }
 
-// pick returns the best free server for a claim that can boot there, or why the claim gets none.
-func (f *Fleet) pick(c waitingClaim) (s *View, why proposal.Why) {
+// checkPatience is how long a claim keeps a free server from the claims after it while its boot is checked.
+const checkPatience = 30 * time.Second
+
+// pick gives a claim the best free server that can boot its image, and says why the claim has no server.
+func (f *Fleet) pick(c waitingClaim, taken []bool) (why proposal.Why) {
 	lacking := "" // the architecture that the image does not have
 	for _, i := range c.group.candidates {
 		s := f.Servers[i]
-		if s.Binds != nil || lacking != "" && s.Architecture == lacking {
+		if taken[i] || lacking != "" && s.Architecture == lacking {
 			continue
 		}
-		if why = f.unchecked(c.Manifest, s.Architecture); why.Reason == "" {
-			return s, why
-		} else if why.Reason != model.ReasonNoArchitecture {
-			return nil, why
+		why, taken[i] = f.unchecked(c.Manifest, s.Architecture)
+		switch why.Reason {
+		case model.ReasonNoArchitecture:
+			lacking = s.Architecture
+		case "":
+			s.Binds = c.Manifest
+			return proposal.Why{Reason: model.ReasonInProgress, Message: "server " + string(s.Name) + " is chosen for it"}
+		default:
+			return why
 		}
-		lacking = s.Architecture
 	}
 	if why.Reason == "" {
 		why = f.unbound(c.group)
 	}
-	return nil, why
+	return why
 }
 
 // unchecked says why a claim must not get a server of an architecture yet, although one is free, and asks for the check.
-func (f *Fleet) unchecked(c *model.ServerClaim, architecture string) proposal.Why {
+// The server is taken if the claim gets it, and for a short time if that is not known yet.
+func (f *Fleet) unchecked(c *model.ServerClaim, architecture string) (why proposal.Why, taken bool) {
 	boot, why := booting.BootOfClaim(f.Desired, c)
 	if model.IsCatalogName(boot.Image) && why.Reason == "" {
 		var named *model.CatalogImage
-		if named, why = proposal.FindImage(f.Desired, boot.Image, architecture); named != nil {
+		if named, why = proposal.FindImage(f.Desired, boot.Image, architecture, &f.likely.imageGuesses); named != nil {
 			boot.Image = named.Image
 		}
 	}
 	if why.Reason != "" || f.Checked == nil || boot.Image == "" {
-		return why
+		return why, why.Reason == ""
 	}
 	boot.Architecture, boot.Ticket = architecture, model.Ticket{Purpose: model.PurposeClaim, Always: c.Annotations[model.AnnotationBoot] == "always"}
 	key := proposal.BootKey{Digest: booting.BootDigest(boot), Architecture: architecture, Always: boot.Ticket.Always}
 	f.Wanted[key] = boot
-	if done, known := f.Checked[key]; known {
-		return proposal.UncheckedWhy(boot.Image, &done)
+	result, begun := f.Checked[key]
+	if !begun {
+		result = proposal.Checked{Pending: true, Since: f.Now}
 	}
-	return proposal.UncheckedWhy(boot.Image, nil)
+	return proposal.UncheckedWhy(boot.Image, result), result.Failed == nil && (!result.Pending || f.Now.Sub(result.Since) < checkPatience)
 }
 
 // adopted are the claims that Servers in Git name as theirs, while those servers are not discovered yet.
@@ -206,7 +211,7 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 	}
 	if image := c.Spec.Image; why.Reason == "" && model.IsCatalogName(image) {
 		if images := f.Desired.CatalogImages(image); len(images) == 0 {
-			_, why = proposal.FindImage(f.Desired, image, "")
+			_, why = proposal.FindImage(f.Desired, image, "", &f.likely.imageGuesses)
 		} else {
 			why = f.catalogLost
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -185,6 +186,7 @@ func TestPlanChecksBootsFirst(t *testing.T) {
 		bound  bool
 	}{
 		"no result yet":                     {nil, model.ReasonInProgress, proposal.ActorNone, false},
+		"a check that goes on":              {&proposal.Checked{Pending: true}, model.ReasonInProgress, proposal.ActorNone, false},
 		"the registry does not answer":      {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryUnreachable}}, model.ReasonRegistryUnreachable, proposal.RackOperator, false},
 		"no such image":                     {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNotFound}}, model.ReasonNotFound, proposal.Tenant, false},
 		"a registry that is not allowed":    {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonRegistryNotAllowed}}, model.ReasonRegistryNotAllowed, proposal.Tenant, false},
@@ -202,6 +204,89 @@ func TestPlanChecksBootsFirst(t *testing.T) {
 				if c.Why.Reason != tc.want || c.Why.Actor != tc.actor || (r.Servers[i].Binds != nil) != tc.bound {
 					t.Errorf("claim %s: %+v, bound = %t", c.Name, c.Why, r.Servers[i].Binds != nil)
 				}
+			}
+		})
+	}
+}
+
+// A result is used for equal boots only.
+func TestPlanChecksEqualBootsOnce(t *testing.T) {
+	secret := func(d *model.Desired, name, ignition string) {
+		d.Add(&model.Secret{Meta: model.Meta{Name: name, Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)}})
+	}
+	for name, tc := range map[string]struct {
+		claims int
+		change func(i int, c *model.ServerClaim, d *model.Desired)
+		want   int
+	}{
+		"equal claims": {5000, func(int, *model.ServerClaim, *model.Desired) {}, 1},
+		"SSH keys of their own": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationSSHKeys: fmt.Sprint(i)}
+		}, 1},
+		"images of their own": {2, func(i int, c *model.ServerClaim, _ *model.Desired) { c.Spec.Image += fmt.Sprint(i) }, 2},
+		"kernel arguments": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationKernelArguments: fmt.Sprint(i)}
+		}, 2},
+		"a boot from the network": {2, func(i int, c *model.ServerClaim, _ *model.Desired) {
+			c.Annotations = map[string]string{model.AnnotationBoot: []string{"", "always"}[i]}
+		}, 2},
+		"Secrets of other content": {2, func(i int, c *model.ServerClaim, d *model.Desired) {
+			secret(d, c.Name, fmt.Sprint(i))
+			c.Spec.IgnitionSecretRef = &model.LocalRef{Name: c.Name}
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput()
+			in.Checked = map[proposal.BootKey]proposal.Checked{}
+			for i := range tc.claims {
+				c := fleettest.Claim(fmt.Sprintf("c%04d", i))
+				tc.change(i, c, in.Desired)
+				in.Servers = append(in.Servers, server(fmt.Sprintf("s%04d", i)))
+				in.Claims = append(in.Claims, &bind.Claim{Name: c.ClaimName(), Manifest: c, Record: new(model.ClaimRecord)})
+			}
+			if got := len(bind.Plan(in).Wanted); got != tc.want {
+				t.Errorf("%d checks, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPlanKeepsServerWhileBootIsChecked(t *testing.T) {
+	plan := func(change func(in *bind.Input)) *bind.Fleet {
+		in := input(t, `s1`+"\n"+`ServerClaim {name: a, annotations: {ingot/priority: "1"}} {}`+"\n"+`ServerClaim {name: b, annotations: {ingot/kernel-arguments: quiet}} {}`)
+		in.Now, in.Checked = fleettest.Now, map[proposal.BootKey]proposal.Checked{}
+		change(&in)
+		return bind.Plan(in)
+	}
+	key := func(claim int) (of proposal.BootKey) {
+		alone := plan(func(in *bind.Input) { in.Claims = in.Claims[claim : claim+1] })
+		for of = range alone.Wanted {
+		}
+		return of
+	}
+	first, second := key(0), key(1)
+	for name, tc := range map[string]struct {
+		result *proposal.Checked // of claim a; that of claim b is fine
+		gets   string
+	}{
+		"a check that begins":             {nil, ""},
+		"a check that goes on":            {&proposal.Checked{Pending: true, Since: fleettest.Now.Add(-29 * time.Second)}, ""},
+		"a check that goes on for long":   {&proposal.Checked{Pending: true, Since: fleettest.Now.Add(-30 * time.Second)}, "b"},
+		"a check that failed":             {&proposal.Checked{Failed: &proposal.Failure{Reason: model.ReasonNotFound}, Since: fleettest.Now}, "b"},
+		"a check whose result is correct": {&proposal.Checked{Since: fleettest.Now}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, got := plan(func(in *bind.Input) {
+				in.Checked[second] = proposal.Checked{}
+				if tc.result != nil {
+					in.Checked[first] = *tc.result
+				}
+			}), ""
+			if c := r.Servers[0].Binds; c != nil {
+				got = c.Name
+			}
+			if got != tc.gets {
+				t.Errorf("claim %q gets the server, want %q", got, tc.gets)
 			}
 		})
 	}

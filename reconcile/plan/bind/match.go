@@ -36,7 +36,7 @@ func newFleet(in Input) *Fleet {
 		}
 	}
 	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting), Wanted: make(map[proposal.BootKey]proposal.Boot), catalogLost: proposal.CatalogLost(in.Desired)}
-	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
+	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left, f.likely.imageGuesses.Left = model.MaxGuesses, model.MaxGuesses, model.MaxGuesses
 	for i, s := range in.Servers {
 		switch {
 		case s.State() == model.StateAvailable:

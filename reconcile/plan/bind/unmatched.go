@@ -12,10 +12,10 @@ import (
 
 // likely finds the servers and labels that an unknown name may stand for. All is made when first needed.
 type likely struct {
-	servers                     []string          // all names, of Ingot and of Git
-	guessed                     map[string]string // by the unknown name of a server
-	labels                      model.LabelValues // of all servers
-	serverGuesses, labelGuesses model.Guesses
+	servers                                   []string          // all names, of Ingot and of Git
+	guessed                                   map[string]string // by the unknown name of a server
+	labels                                    model.LabelValues // of all servers
+	serverGuesses, labelGuesses, imageGuesses model.Guesses
 }
 
 // UnknownServer says that no server of the name is known.

@@ -99,7 +99,7 @@ func claimAfter(s *proposal.Server, c *model.RecordClaim, e Event) {
 			Name: e.Claim.ClaimName(), Renamed: s.Desired.LastRenaming(), BoundAt: s.Now, Tenant: e.Claim.Tenant, Power: e.Claim.Spec.Power,
 			Cleanup: e.Claim.Annotations[model.AnnotationCleanup],
 		}
-		c.Image, _ = proposal.FindImage(s.Desired, e.Claim.Spec.Image, proposal.ArchitectureOf(s).Name)
+		c.Image, _ = proposal.ResolveImage(s, e.Claim)
 	case Renamed:
 		c.Name, c.Renamed = e.Claim.ClaimName(), s.Desired.LastRenaming()
 	case GivenUp:

@@ -20,7 +20,7 @@ func DecideReprovision(s *server) (p proposal.Proposal, ok bool) {
 	p = s.Change(func(rec *model.ServerRecord) {
 		event.ForgetOff(&rec.Power)
 		rec.Install.Reprovision, rec.Install.ReplacesImage = value, nil
-		now, _ := proposal.FindImage(s.Desired, s.Claim.Spec.Image, proposal.ArchitectureOf(s).Name)
+		now, _ := proposal.ResolveImage(s, s.Claim)
 		if had := rec.Claim.Image; had != nil && now != nil && *had != *now {
 			rec.Claim.Image, rec.Install.ReplacesImage = now, had
 		}

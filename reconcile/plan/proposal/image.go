@@ -57,18 +57,22 @@ func assumed(o *model.Observed) string {
 // ImageOf is the image that the server boots for a claim that names one of the catalogue: as it was pinned, or else what
 // the name means now. It is nil for a claim with a reference.
 func ImageOf(s *Server, c *model.ServerClaim) (*model.CatalogImage, Why) {
-	pinned := s.Record.Claim.Image
-	switch {
-	case !model.IsCatalogName(c.Spec.Image):
-		return nil, Why{}
-	case pinned != nil && pinned.Name == c.Spec.Image:
+	if pinned := s.Record.Claim.Image; pinned != nil && pinned.Name == c.Spec.Image {
 		return pinned, Why{}
 	}
-	return FindImage(s.Desired, c.Spec.Image, ArchitectureOf(s).Name)
+	return ResolveImage(s, c)
+}
+
+// ResolveImage is what the name of a claim's image means now on the server. It is nil for a claim with a reference.
+func ResolveImage(s *Server, c *model.ServerClaim) (*model.CatalogImage, Why) {
+	if !model.IsCatalogName(c.Spec.Image) {
+		return nil, Why{}
+	}
+	return FindImage(s.Desired, c.Spec.Image, ArchitectureOf(s).Name, &model.Guesses{Left: model.MaxGuesses})
 }
 
 // FindImage is what a name means in the catalogue for an architecture, or why that is not known.
-func FindImage(d *model.Desired, name, architecture string) (*model.CatalogImage, Why) {
+func FindImage(d *model.Desired, name, architecture string, guesses *model.Guesses) (*model.CatalogImage, Why) {
 	if why := CatalogLost(d); why.Reason != "" {
 		return nil, why
 	}
@@ -80,7 +84,7 @@ func FindImage(d *model.Desired, name, architecture string) (*model.CatalogImage
 	case len(images) > 0:
 		return nil, Why{Reason: model.ReasonNoArchitecture, Message: fmt.Sprintf("%s has image %s for %s, and the server is %s", model.CatalogFile, name, images[0].Architecture, architecture), Actor: Tenant}
 	}
-	return nil, Why{Reason: model.ReasonImageUnknown, Message: "image " + d.UnknownImage(name), Actor: Tenant}
+	return nil, Why{Reason: model.ReasonImageUnknown, Message: "image " + d.UnknownImage(name, guesses), Actor: Tenant}
 }
 
 // CatalogLost says why the catalogue in force is not what Git has. Its names have no meaning for claims without a server
@@ -106,16 +110,17 @@ type BootKey struct {
 	Always               bool
 }
 
-// Checked is the result of a check: Failed is why the boot is not possible, nil if it is.
+// Checked is the result of a check: Failed is why the boot is not possible, nil if it is, or if there is no result yet.
 type Checked struct {
-	Failed *Failure
-	Since  time.Time
+	Pending bool // there is no result yet
+	Failed  *Failure
+	Since   time.Time
 }
 
-// UncheckedWhy says why a claim must not get a server yet, whose boot was checked with a result, nil if there is none yet.
-func UncheckedWhy(image string, c *Checked) Why {
+// UncheckedWhy says why a claim must not get a server yet, whose boot was checked with a result.
+func UncheckedWhy(image string, c Checked) Why {
 	switch {
-	case c == nil:
+	case c.Pending:
 		return Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("image %s and the claim's Secret are being checked", image)}
 	case c.Failed == nil:
 		return Why{}
