@@ -60,7 +60,7 @@ func TestLoginOnCloudImage(t *testing.T) {
 	_, typed, _ := strings.Cut(string(page), "```sh\n")
 	typed, _, _ = strings.Cut(typed, "```")
 	tenant := rig.NewNamespace(t, "tenant") // reaches no daemon
-	said, err := tenant.Run(t, cloudLimit, "env", "-C", clone, "HOME="+home, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "sh", "-c", typed)
+	said, err := tenant.Run(t, cloudLimit+2*bootLimit, "env", "-C", clone, "HOME="+home, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "sh", "-c", typed)
 	if t.Logf("%s\n%s", typed, said); err != nil {
 		t.Fatal(err)
 	}
