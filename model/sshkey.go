@@ -68,7 +68,7 @@ func ParseSSHKey(text string) (string, error) {
 	isType := func(word string) bool { return slices.Contains(sshKeyTypes, word) }
 	switch {
 	case strings.HasPrefix(text, privateKey):
-		return "", fmt.Errorf("found a private key, want the public key, which is in the file that ends with .pub; make a new pair, because this one is no longer secret")
+		return "", fmt.Errorf("found a private key, want the public key, which is in the file that ends with .pub; make a new pair if this key was committed")
 	case strings.ContainsAny(text, "\r\n"):
 		return "", fmt.Errorf("found a line break, want one key on one line")
 	case len(text) > maxSSHKey:
