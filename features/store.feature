@@ -40,6 +40,7 @@ Feature: The store may die
     And nothing happens to "s2"
 
   Scenario: power that failed meanwhile comes back, from disk
+    Given the status branch shows for claim "web": "state: Booted"
     When Ingot is killed, the store is emptied, and Ingot is started again
     And the power of "s1" is cut
     Then "s1" runs from its disk again
