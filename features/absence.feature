@@ -139,7 +139,8 @@ Feature: A removal is a commit, never an absence
   @redis
   Scenario: an Ingot that takes over after a history was rewritten removes nothing
     When the history is rewritten without claim "web"
-    And another Ingot is on standby
+    Then the status branch shows for claim "web": "AbsentWithoutCommit"
+    When another Ingot is on standby
     And the Ingot that leads is killed
     Then nothing happens to "s1, s2"
     And the status branch shows for claim "web": "AbsentWithoutCommit"

@@ -42,7 +42,7 @@ Feature: The status branch is Ingot's own
     When the claims are committed
       | CLAIM | RACK |
       | web   | 9    |
-    Then the status branch shows in the README: "| Unbound | | | no server has label rack=9 (1 server)"
+    Then the status branch shows in the README: "| Unbound | | | | no server has label rack=9 (1 server)"
     And the status branch shows in the README: "| rack operator |"
     And the status branch shows in the picture of the racks: "<title>s1: Available</title>"
 
