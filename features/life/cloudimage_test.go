@@ -95,8 +95,8 @@ func newCloud(t *testing.T) *cloud {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {registries: [{host: %q, plain: true}, {host: %q, plain: true}], caFile: %q}\n",
-		probe, registryOf(probe), registryOf(c.tenants[0].image), authority)
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {registries: [{host: %q, plain: true}, {host: %q, plain: true}, {host: %q}], caFile: %q}\n",
+		probe, registryOf(probe), registryOf(c.tenants[0].image), registryOf(url), authority)
 	c.ingot = rig.NewIngot(t, on, network+settings)
 	c.ingot.CommitRack(t, facts)
 	for n, m := range c.tenants {

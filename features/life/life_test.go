@@ -144,7 +144,7 @@ metadata: {name: %s, annotations: {ingot/cleanup: %s}}
 }
 
 func registryOf(reference string) string {
-	host, _, _ := strings.Cut(reference, "/")
+	host, _, _ := strings.Cut(strings.TrimPrefix(reference, "https://"), "/")
 	return host
 }
 
