@@ -45,7 +45,7 @@ func newBootChecks() *bootChecks {
 	}
 }
 
-// results are those that are valid, and of the checks without one.
+// results returns the valid results, and Pending for checks without one. A success that has expired is pending again.
 func (c *bootChecks) results(now time.Time) map[proposal.BootKey]proposal.Checked {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,7 +90,6 @@ func FindImage(d *model.Desired, name, architecture string, guesses *model.Guess
 // CatalogLost says why the catalogue in force is not what Git has. Its names have no meaning for claims without a server
 // meanwhile.
 func CatalogLost(d *model.Desired) Why {
-	text := model.CatalogFile + " cannot be used, so the names in it mean nothing until it is corrected; claims with a server keep their images"
 	if a, absent := d.Absence(model.CatalogIdentity); absent {
 		return Why{
 			Reason: model.ReasonAbsentWithoutCommit, Since: a.Since, Actor: RackOperator,
@@ -99,7 +98,10 @@ func CatalogLost(d *model.Desired) Why {
 	}
 	kept := func(l model.LastGood) bool { return l.Identity == model.CatalogIdentity }
 	if d.IsQuarantined(model.CatalogIdentity) || slices.ContainsFunc(d.LastGood, kept) {
-		return Why{Reason: model.ReasonManifestUnreadable, Message: text, Actor: RackOperator}
+		return Why{
+			Reason: model.ReasonManifestUnreadable, Actor: RackOperator,
+			Message: model.CatalogFile + " cannot be used, so the names in it mean nothing until it is corrected; claims with a server keep their images",
+		}
 	}
 	return Why{}
 }
@@ -110,14 +112,14 @@ type BootKey struct {
 	Always               bool
 }
 
-// Checked is the result of a check: Failed is why the boot is not possible, nil if it is, or if there is no result yet.
+// Checked is the result of a check.
 type Checked struct {
-	Pending bool // there is no result yet
-	Failed  *Failure
+	Pending bool     // there is no result yet
+	Failed  *Failure // why the boot is not possible, nil if it is
 	Since   time.Time
 }
 
-// UncheckedWhy says why a claim must not get a server yet, whose boot was checked with a result.
+// UncheckedWhy says why a claim must not get a server yet, by the result of its check.
 func UncheckedWhy(image string, c Checked) Why {
 	switch {
 	case c.Pending:
